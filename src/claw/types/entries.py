@@ -1,0 +1,314 @@
+"""Entries: the durable facts of a session, one journal line each.
+
+The list is closed: a new kind is a decision with a page of its own. The journal
+adds the common fields (``v seq id parent at crc``), so the values here know
+nothing of storage. ``Event`` is an entry or a delta: the one stream that the
+journal, the terminal, printers and tracers all see.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from claw.types.effects import Effect, Execute, WritePath
+from claw.types.events import Delta
+from claw.types.messages import AssistantBlock, AssistantMessage, ResultBlock, UserBlock
+from claw.types.permissions import Behavior, PermissionMode, Rule
+from claw.types.results import Failure, StopReason
+from claw.types.tools import CallStatus
+from claw.types.usage import PromptCacheEvent, Usage
+
+__all__ = [
+    "SCHEMA",
+    "Checkpointed",
+    "Compacted",
+    "DecisionMade",
+    "Digests",
+    "Entry",
+    "Event",
+    "HookFinished",
+    "Interrupted",
+    "KnownEntry",
+    "ModeChanged",
+    "ModelChanged",
+    "Origin",
+    "PromptInstalled",
+    "RecoveryFailed",
+    "ReplyReceived",
+    "Retried",
+    "Rewound",
+    "RuleAdded",
+    "SessionStarted",
+    "Stage",
+    "Steered",
+    "StepRequested",
+    "Titled",
+    "ToolFinished",
+    "ToolIntended",
+    "TurnEnded",
+    "TurnStarted",
+    "UnknownEntry",
+    "UserMessaged",
+]
+
+SCHEMA = 1
+
+
+class _Base(msgspec.Struct, frozen=True, tag_field="kind", omit_defaults=True):
+    pass
+
+
+class SessionStarted(_Base, frozen=True, tag="session_started"):
+    """``created`` is UTC, ISO 8601. ``forked_from`` is a session id."""
+
+    session_id: str
+    claw_version: str
+    cwd: str
+    created: str
+    forked_from: str = ""
+    schema: int = 0
+
+
+class PromptInstalled(_Base, frozen=True, tag="prompt_installed"):
+    """What stands before the conversation; each field is a blob's digest."""
+
+    system: str
+    tools: str
+    rules: str
+    hooks: str
+    reason: Literal["start", "compaction", "model", "tools", "instructions"]
+
+
+Origin = Literal["user", "sdk", "acp", "internal", "subagent"]
+
+
+class TurnStarted(_Base, frozen=True, tag="turn_started"):
+    """``turn`` counts from 1. ``limits`` are those in force, by name."""
+
+    turn: int
+    origin: Origin = "user"
+    limits: dict[str, float] = {}
+
+
+class UserMessaged(_Base, frozen=True, tag="user_message"):
+    content: tuple[UserBlock, ...]
+
+
+class Digests(msgspec.Struct, frozen=True):
+    """Of a request's parts. ``messages`` is chained, so equal prefixes show."""
+
+    system: str
+    tools: str
+    messages: str
+    sampling: str
+
+
+class StepRequested(_Base, frozen=True, tag="step_requested"):
+    """``step`` counts the turn's steps from 1, ``attempt`` the tries of this one."""
+
+    step: int
+    model: str
+    attempt: int
+    digests: Digests
+
+
+class Retried(_Base, frozen=True, tag="retried"):
+    """``delay`` is in seconds. An incomplete reply of this step is out of the transcript."""
+
+    step: int
+    attempt: int
+    error: str
+    delay: float
+
+
+class ReplyReceived(_Base, frozen=True, tag="reply_received"):
+    """``step`` as in ``StepRequested``; ``wire`` is the blob of the raw bytes, if kept."""
+
+    step: int
+    blocks: tuple[AssistantBlock, ...]
+    stop_reason: str
+    usage: Usage
+    complete: bool
+    model: str
+    request_id: str = ""
+    provider_metadata: dict[str, Any] = {}
+    prompt_cache: PromptCacheEvent | None = None
+    wire: str = ""
+
+    @property
+    def message(self) -> AssistantMessage:
+        """As it stands in the transcript; a cut reply is known by its missing stop reason."""
+        return AssistantMessage(
+            self.blocks,
+            model=self.model,
+            stop_reason=self.stop_reason if self.complete else "",
+            usage=self.usage,
+            provider_metadata=self.provider_metadata,
+        )
+
+
+class HookFinished(_Base, frozen=True, tag="hook_finished"):
+    event: str
+    hook: str
+    outcome: str
+    call_id: str = ""
+    messages: tuple[str, ...] = ()
+    exit_code: int | None = None
+    ms: int = 0
+
+
+class DecisionMade(_Base, frozen=True, tag="decision_made"):
+    """``asked``: a person was asked, and ``answer`` is what they said."""
+
+    call_id: str
+    decision: Behavior
+    reason: str
+    source: str
+    asked: bool = False
+    answer: str = ""
+
+
+class ToolIntended(_Base, frozen=True, tag="tool_intended"):
+    """The call will run: the last word before it may have an effect.
+
+    ``input`` only where a hook or a human changed it; None is the reply's own.
+    """
+
+    call_id: str
+    name: str
+    effects: tuple[Effect, ...] = ()
+    input: dict[str, Any] | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Claims that something outside the session may be different afterwards."""
+        return any(isinstance(effect, WritePath | Execute) for effect in self.effects)
+
+
+class ToolFinished(_Base, frozen=True, tag="tool_finished"):
+    """``spilled`` is the blob with the whole text where ``content`` was clipped.
+
+    ``display`` is what a person was shown instead of the content, where it differs.
+    """
+
+    call_id: str
+    content: tuple[ResultBlock, ...]
+    status: CallStatus
+    ms: int = 0
+    spilled: str = ""
+    display: str = ""
+
+
+class Checkpointed(_Base, frozen=True, tag="checkpointed"):
+    """A file as it was before a call changed it: ``before`` is a blob, None if absent."""
+
+    call_id: str
+    path: str
+    before: str | None
+    mode: int = 0
+
+
+class Compacted(_Base, frozen=True, tag="compacted"):
+    """The first ``kept_from`` messages are replaced by ``summary``."""
+
+    trigger: Literal["auto", "manual", "overflow"]
+    removed_messages: int
+    kept_from: int
+    summary: tuple[UserBlock, ...]
+    tokens_before: int
+    tokens_after: int
+    dropped: tuple[str, ...] = ()
+    provisional: bool = False
+
+
+class RecoveryFailed(_Base, frozen=True, tag="recovery_failed"):
+    """The provisional compactions before this entry do not count."""
+
+    rounds: int
+    error: str
+
+
+class Steered(_Base, frozen=True, tag="steered"):
+    """A message that joined a running turn: from the user, or from a Stop hook."""
+
+    content: tuple[UserBlock, ...]
+    source: Literal["user", "hook", "runtime"] = "user"
+
+
+Stage = Literal["start", "sampling", "tools", "waiting", "compacting"]
+
+
+class Interrupted(_Base, frozen=True, tag="interrupted"):
+    stage: Stage
+
+
+class ModeChanged(_Base, frozen=True, tag="mode_changed"):
+    mode: PermissionMode
+
+
+class ModelChanged(_Base, frozen=True, tag="model_changed"):
+    model: str
+
+
+class RuleAdded(_Base, frozen=True, tag="rule_added"):
+    rule: Rule
+
+
+class Rewound(_Base, frozen=True, tag="rewound"):
+    """The conversation goes on after entry ``to``; ``files`` were put back as well."""
+
+    to: int
+    files: bool = False
+
+
+class Titled(_Base, frozen=True, tag="titled"):
+    title: str
+
+
+class TurnEnded(_Base, frozen=True, tag="turn_ended"):
+    """``cost`` is in US dollars, None where a price is unknown."""
+
+    turn: int
+    stop_reason: StopReason
+    iterations: int
+    usage: Usage
+    cost: float | None = None
+    ms: int = 0
+    error: Failure | None = None
+
+
+class UnknownEntry(msgspec.Struct, frozen=True):
+    """An entry of a later claw: kept word for word, written back by copies."""
+
+    kind: str
+    raw: bytes
+
+
+KnownEntry = (
+    SessionStarted
+    | PromptInstalled
+    | TurnStarted
+    | UserMessaged
+    | StepRequested
+    | Retried
+    | ReplyReceived
+    | HookFinished
+    | DecisionMade
+    | ToolIntended
+    | ToolFinished
+    | Checkpointed
+    | Compacted
+    | RecoveryFailed
+    | Steered
+    | Interrupted
+    | ModeChanged
+    | ModelChanged
+    | RuleAdded
+    | Rewound
+    | Titled
+    | TurnEnded
+)
+Entry = KnownEntry | UnknownEntry
+Event = KnownEntry | Delta

@@ -1,0 +1,96 @@
+"""What a turn comes to: ``TurnSummary`` and the words for how it ended."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from claw.types.messages import AssistantMessage, ToolResult, text_of
+from claw.types.permissions import PermissionDenial
+from claw.types.usage import PromptCacheEvent, Usage
+
+__all__ = [
+    "AutoCompactionEvent",
+    "Cost",
+    "Failure",
+    "StopReason",
+    "TurnSummary",
+    "final_assistant_text",
+    "format_auto_compaction_notice",
+]
+
+StopReason = Literal[
+    "completed",
+    "output_limit",
+    "refused",
+    "max_turns_reached",
+    "max_budget_reached",
+    "max_time_reached",
+    "no_progress",
+    "context_overflow",
+    "blocked",
+    "permission_denied",
+    "interrupted",
+    "error",
+]
+
+
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An error as data: what JSON output lists under ``errors``."""
+
+    kind: str
+    message: str
+    hint: str = ""
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """US dollars; ``known`` is False where a price is missing, and ``usd`` None."""
+
+    usd: float | None = None
+    known: bool = False
+
+
+class AutoCompactionEvent(msgspec.Struct, frozen=True, omit_defaults=True):
+    removed_messages: int
+    tokens_before: int
+    tokens_after: int
+    trigger: str
+    dropped: tuple[str, ...] = ()
+
+
+class TurnSummary(msgspec.Struct, frozen=True):
+    """One turn, whole: also of a turn that failed, with what there was until then.
+
+    ``usage`` is this turn's sum, ``session_usage`` the session's. ``iterations``
+    counts model responses (steps). Durations are in milliseconds;
+    ``duration_api_ms`` is the part spent waiting for the model.
+    """
+
+    stop_reason: StopReason
+    assistant_messages: tuple[AssistantMessage, ...]
+    tool_results: tuple[ToolResult, ...]
+    iterations: int
+    usage: Usage
+    session_usage: Usage
+    cost: Cost
+    permission_denials: tuple[PermissionDenial, ...]
+    prompt_cache_events: tuple[PromptCacheEvent, ...]
+    compactions: tuple[AutoCompactionEvent, ...]
+    duration_ms: int
+    duration_api_ms: int
+    error: Failure | None
+
+    @property
+    def auto_compaction(self) -> AutoCompactionEvent | None:
+        """The last compaction of the turn."""
+        return self.compactions[-1] if self.compactions else None
+
+
+def final_assistant_text(summary: TurnSummary) -> str:
+    """The text blocks of the last assistant message, joined; empty where there is none."""
+    return text_of(summary.assistant_messages[-1].content) if summary.assistant_messages else ""
+
+
+def format_auto_compaction_notice(removed_messages: int) -> str:
+    return f"[auto-compacted: removed {removed_messages} messages]"
