@@ -1,0 +1,1 @@
+"""The turn engine. It touches no operating system: only values and ports."""

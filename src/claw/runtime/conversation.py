@@ -1,0 +1,221 @@
+"""``ConversationRuntime``: the live object over a session.
+
+It owns what outlives a turn (the recorder, the prompt, steering input, the
+learned window) and runs one turn at a time, each as a task of its own, so that
+``interrupt`` can reach whatever the turn is waiting for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+
+from claw.errors import ClawError, SessionUnhealthy
+from claw.ports import EventSink, Ports
+from claw.runtime.recorder import Recorder
+from claw.runtime.request import Digester, Prompt
+from claw.runtime.sample import Sampler
+from claw.runtime.summary import summarize
+from claw.runtime.tool_calls import ToolRunner, settle_open
+from claw.runtime.turn import Turn, TurnOptions
+from claw.types.entries import (
+    Event,
+    KnownEntry,
+    ModeChanged,
+    TurnEnded,
+)
+from claw.types.messages import Text, UserBlock
+from claw.types.permissions import PermissionMode
+from claw.types.request import Sampling
+from claw.types.results import Failure, TurnSummary
+from claw.types.session import SessionState
+
+__all__ = ["ConversationRuntime"]
+
+
+class ConversationRuntime:
+    """Runs turns over a session. ``claw.open`` builds one and closes it.
+
+    Events of every turn reach ``ports.sink`` and whoever ``listen``s, in order.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        state: SessionState,
+        opening: Callable[[], Sequence[KnownEntry]] = tuple,
+        prompt: Prompt,
+        sampling: Sampling,
+        mode: PermissionMode,
+        options: TurnOptions,
+    ) -> None:
+        """What ``opening`` makes is recorded before the first turn: a session that is
+        opened and never used leaves nothing behind."""
+        self._ports = ports
+        self._listeners: list[Callable[[Event], None]] = []
+        self._log = Recorder(ports.journal, _FanOut(ports.sink, self._listeners), state)
+        self._opening: Callable[[], Sequence[KnownEntry]] | None = opening
+        self._options = options
+        self._inbox: deque[str] = deque()
+        self._task: asyncio.Task[object] | None = None
+        self._probed_at = 0
+        self._window = ports.model.window
+        self._tools = ToolRunner(ports, self._log, mode)
+        self._sampler = Sampler(ports.model, self._log, ports.clock, prompt, sampling, Digester())
+
+    @property
+    def state(self) -> SessionState:
+        return self._log.state
+
+    @property
+    def mode(self) -> PermissionMode:
+        return self._tools.mode
+
+    @property
+    def model(self) -> str:
+        """The name that requests carry."""
+        return self._sampler.sampling.model
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Call ``listener`` with every event from now on; the result stops that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def steer(self, text: str) -> None:
+        """Say something to a running turn: the model sees it before its next response."""
+        self._inbox.append(text)
+
+    def interrupt(self) -> None:
+        """End the running turn as soon as may be; without one, do nothing."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Change the permission mode, from the next call on."""
+        self._open()
+        self._log.record(ModeChanged(mode))
+
+    async def run_turn(
+        self, prompt: str | tuple[UserBlock, ...], *, options: TurnOptions | None = None
+    ) -> TurnSummary:
+        """Run one turn to its end. What goes wrong inside it is in the summary.
+
+        Raises ``SessionUnhealthy`` before anything is stored when a compacted
+        session's tools or workspace do not answer, ``SessionError`` when the turn
+        cannot even be begun on record, ``ValueError`` for an empty prompt and
+        ``RuntimeError`` while another turn runs.
+        """
+        content = (Text(prompt),) if isinstance(prompt, str) else prompt
+        if not any(not isinstance(b, Text) or b.text.strip() for b in content):
+            raise ValueError("the prompt is empty")
+        if self._task is not None:
+            raise RuntimeError("a turn is running; steer() or interrupt() it")
+        self._probe()
+        self._open()
+        turn = Turn(
+            ports=self._ports,
+            log=self._log,
+            sampler=self._sampler,
+            tools=self._tools,
+            options=options or self._options,
+            inbox=self._inbox,
+            window=self._window,
+        )
+        entries: list[KnownEntry] = []
+        forget = self.listen(lambda e: entries.append(e) if isinstance(e, KnownEntry) else None)
+        waited = self._sampler.api_seconds
+        self._task = asyncio.ensure_future(turn.run(content))
+        try:
+            await self._finish(self._task)
+        finally:
+            self._task = None
+            self._window = turn.window
+            forget()
+        return summarize(entries, self.state.usage, self._sampler.api_seconds - waited)
+
+    async def stream_turn(self, prompt: str | tuple[UserBlock, ...]) -> AsyncGenerator[Event, None]:
+        """The same turn as an iterator of its events; leaving it early interrupts the turn."""
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        forget = self.listen(queue.put_nowait)
+        task = asyncio.ensure_future(self.run_turn(prompt))
+        task.add_done_callback(lambda _: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            forget()
+            if not task.done():
+                self.interrupt()
+                await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """Interrupt what runs, and wait until it has ended. Idempotent."""
+        if self._task is not None:
+            self.interrupt()
+            await asyncio.wait([self._task])
+
+    @staticmethod
+    async def _finish(task: asyncio.Task[object]) -> None:
+        """Wait for the turn; when the waiter is cancelled, the turn is, and ends first."""
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait([task])
+            raise
+        if not task.cancelled():  # an interrupt that came when all was done changes nothing
+            task.result()
+
+    def _open(self) -> None:
+        """Put the session on record, and end honestly what a killed process left open."""
+        if self._opening is not None:
+            for entry in self._opening():
+                self._log.record(entry)
+            self._opening = None
+        settle_open(self._log, ended=True)
+        if self.state.in_turn:
+            self._log.record(
+                TurnEnded(
+                    turn=self.state.turns,
+                    stop_reason="interrupted",
+                    iterations=self.state.steps,
+                    usage=self.state.turn_usage,
+                    error=Failure("killed", "the process ended during this turn"),
+                )
+            )
+
+    def _probe(self) -> None:
+        """A session that was compacted must have tools and a workspace that answer."""
+        if self.state.compactions == self._probed_at or not self.state.transcript.closed:
+            return
+        try:
+            for spec in self._ports.tools.specs():
+                if self._ports.tools.get(spec.name) is None:
+                    raise SessionUnhealthy(f"the tool `{spec.name}` does not answer")
+            self._ports.workspace.probe()
+        except ClawError as error:
+            raise SessionUnhealthy(
+                f"this session cannot go on: {error.message}",
+                hint="Start a new one with `/session new`, or run claw without --continue.",
+            ) from error
+        self._probed_at = self.state.compactions
+
+
+class _FanOut:
+    """One stream, many subscribers, none of them known to the loop."""
+
+    def __init__(self, first: EventSink, listeners: list[Callable[[Event], None]]) -> None:
+        self._first = first
+        self._listeners = listeners
+
+    def emit(self, event: Event) -> None:
+        self._first.emit(event)
+        for listener in tuple(self._listeners):
+            listener(event)

@@ -1,0 +1,160 @@
+"""Ask the model for one response: streamed, retried, journalled before anything acts on it.
+
+Only this file retries. ``ModelError.advice`` says what a retry is worth; waits
+are bounded, shown, and end at once when the turn is interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from itertools import count
+
+import msgspec
+from msgspec.structs import replace
+
+from claw.errors import ModelError, OutputLimitTooHigh, ProtocolViolation
+from claw.ports import Clock, ModelClient
+from claw.runtime.recorder import Recorder
+from claw.runtime.request import Digester, Prompt, build_request
+from claw.types.entries import ReplyReceived, Retried, StepRequested
+from claw.types.events import (
+    AssistantEvent,
+    MessageStop,
+    Notice,
+    PromptCache,
+    RetryWait,
+    Status,
+    TextDelta,
+    ThinkingDelta,
+    ToolInputDelta,
+)
+from claw.types.messages import ToolResult, UserMessage
+from claw.types.reply import Reply, assemble
+from claw.types.request import Request, Sampling
+
+__all__ = ["MAX_ATTEMPTS", "Sampler"]
+
+MAX_ATTEMPTS = 6
+FIRST_DELAY = 0.5
+LONGEST_DELAY = 30.0
+LONGEST_SERVER_DELAY = 120.0  # a rate limit of hours is reported, not waited for
+
+
+class Sampler(msgspec.Struct, eq=False):
+    """Samples for one conversation. ``api_seconds`` adds up what was spent waiting."""
+
+    model: ModelClient
+    log: Recorder
+    clock: Clock
+    prompt: Prompt
+    sampling: Sampling
+    digester: Digester
+    api_seconds: float = 0.0
+
+    def request(self) -> Request:
+        """What would be sent now."""
+        return build_request(self.prompt, self.log.state.transcript, self.sampling)
+
+    async def sample(self, step: int) -> Reply:
+        """One reply, in the journal and in the transcript.
+
+        A stream that was cut is sampled once more; if that one is cut too, the
+        incomplete reply stands. Raises ``ModelError`` when the model gives none.
+        """
+        sampling = self.sampling
+        cut_before = lowered = False
+        for attempt in count(1):
+            request = build_request(self.prompt, self.log.state.transcript, sampling)
+            digests = self.digester.digests(request)
+            self.log.record(StepRequested(step, sampling.model, attempt, digests))
+            try:
+                reply = await self._ask(request, step)
+            except OutputLimitTooHigh as error:
+                if lowered:
+                    raise
+                lowered = True
+                sampling = replace(sampling, max_tokens=max(1, error.max_tokens))
+                self.log.record(Retried(step, attempt, error.kind, 0.0))
+            except ModelError as error:
+                delay = self._delay(error, attempt)
+                if delay is None:
+                    raise
+                await self._wait(step, attempt, error.kind, error.message, delay)
+            else:
+                if reply.complete or cut_before:
+                    return reply
+                cut_before = True
+                self.log.tell(
+                    Notice("stream_cut", "warning", "The reply was cut off; asking again.")
+                )
+                await self._wait(step, attempt, "stream_cut", "the reply was cut off", 0.0)
+        raise AssertionError("unreachable: count() does not end")
+
+    async def _ask(self, request: Request, step: int) -> Reply:
+        """Stream one exchange and journal what came of it, also when it broke off."""
+        events: list[AssistantEvent] = []
+        began = self.clock.monotonic()
+        self.log.tell(Status("thinking"))
+        try:
+            async with aclosing(self.model.stream(request)) as stream:
+                async for event in stream:
+                    events.append(event)
+                    if isinstance(event, TextDelta | ThinkingDelta | ToolInputDelta):
+                        self.log.tell(event)
+        except (ModelError, asyncio.CancelledError):
+            # What was heard stays in the journal; it is in the transcript unless
+            # a retry takes it out.
+            heard = [event for event in events if not isinstance(event, MessageStop)]
+            if heard:
+                self._record(step, assemble(heard, self.log.state.transcript.call_ids), events)
+            raise
+        finally:
+            self.api_seconds += self.clock.monotonic() - began
+        reply = assemble(events, self.log.state.transcript.call_ids)
+        if reply.complete and not reply.blocks and not self._answers_a_result():
+            raise ProtocolViolation(
+                "the model sent an empty reply",
+                hint="Try again, or another model.",
+                model=request.sampling.model,
+                request_id=reply.request_id,
+            )
+        self._record(step, reply, events)
+        return reply
+
+    def _record(self, step: int, reply: Reply, events: list[AssistantEvent]) -> None:
+        cache = [event.event for event in events if isinstance(event, PromptCache)]
+        self.log.record(
+            ReplyReceived(
+                step=step,
+                blocks=reply.blocks,
+                stop_reason=reply.stop_reason,
+                usage=reply.usage,
+                complete=reply.complete,
+                model=reply.model or self.sampling.model,
+                request_id=reply.request_id,
+                provider_metadata=reply.provider_metadata,
+                prompt_cache=cache[-1] if cache else None,
+            )
+        )
+
+    def _answers_a_result(self) -> bool:
+        """An empty end after a tool result is normal; anywhere else it is no reply."""
+        messages = self.log.state.transcript.messages
+        last = messages[-1] if messages else None
+        return isinstance(last, UserMessage) and isinstance(last.content[0], ToolResult)
+
+    def _delay(self, error: ModelError, attempt: int) -> float | None:
+        """Seconds to wait before the next attempt, None where it is not worth one."""
+        if error.advice != "retry" or attempt == MAX_ATTEMPTS:
+            return None
+        if error.retry_after is not None:
+            return error.retry_after if error.retry_after <= LONGEST_SERVER_DELAY else None
+        grown = min(FIRST_DELAY * 2 ** (attempt - 1), LONGEST_DELAY)
+        return float(grown * (0.5 + self.clock.jitter() / 2))
+
+    async def _wait(self, step: int, attempt: int, kind: str, message: str, delay: float) -> None:
+        self.log.record(Retried(step, attempt, kind, delay))
+        self.log.tell(RetryWait(attempt, delay, message))
+        if delay:
+            await self.clock.sleep(delay)

@@ -1,0 +1,409 @@
+"""Run the calls of one reply: prepare, perform, settle.
+
+* **prepare**, one by one in call order: find the tool, parse the input, fire the
+  PreToolUse hook, judge, ask the human. Out come ``Ready`` calls and ``Refused``
+  ones. Then every call that will run is journalled as intended.
+* **perform**: neighbouring read-only calls together, the others one at a time.
+  Nothing is journalled here, so the order in which tools finish shows nowhere.
+* **settle**, in call order: the PostToolUse (or PostToolUseFailure) hook, redact,
+  clip, record. One result per call.
+
+Whatever breaks off in between (Ctrl-C, a limit, a failing journal), ``settle_open``
+gives every call that has no result yet an honest one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from claw.errors import ToolFailed
+from claw.ports import Ports, Tool, ToolCall
+from claw.runtime.checkpoint import checkpoint
+from claw.runtime.clip import clip
+from claw.runtime.recorder import Recorder
+from claw.types.effects import Facts
+from claw.types.entries import DecisionMade, HookFinished, RuleAdded, ToolFinished, ToolIntended
+from claw.types.events import Notice, Status, ToolProgress
+from claw.types.hooks import HookEvent, HookOutcome, HookPayload
+from claw.types.messages import ResultBlock, Text, ToolUse, text_of
+from claw.types.permissions import Answer, Decision, PermissionMode, Question
+from claw.types.reply import CUT_BY_LIMIT, REFUSED, Reply
+from claw.types.tools import CallStatus, ToolOutput
+from claw.types.transcript import INTERRUPTED, OUTCOME_UNKNOWN
+
+__all__ = ["ToolPhase", "ToolRunner", "calls_not_to_run", "merge_hook_feedback", "settle_open"]
+
+CUT_BY_OUTPUT_LIMIT = (
+    "Not run: the call was cut off by the output limit. Make it smaller, in several steps."
+)
+CUT_WITH_STREAM = "Not run: the reply that made this call was cut off. Make the call again."
+NOT_RUN = "Not run: the turn ended before this call."
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """A call that may run, with the input that hooks and the human left it.
+
+    ``feedback`` is what its PreToolUse hooks want the model to know.
+    """
+
+    use: ToolUse
+    tool: Tool
+    args: Any
+    input: dict[str, Any]
+    facts: Facts
+    feedback: tuple[str, ...] = ()
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A call that will not run, and what the model is told instead."""
+
+    use: ToolUse
+    status: CallStatus
+    text: str
+
+
+class Performed(msgspec.Struct, frozen=True):
+    """What came of a run; never an exception."""
+
+    output: ToolOutput
+    failed: bool
+    ms: int
+
+
+class ToolPhase(msgspec.Struct, frozen=True):
+    """``stopped`` is a hook's reason to end the turn, ``denied`` that of a denial that
+    no human made."""
+
+    stopped: str | None = None
+    denied: str | None = None
+
+
+def calls_not_to_run(reply: Reply) -> dict[str, str]:
+    """Call id -> why, for calls that must not run because their reply was cut or refused.
+
+    At the output limit only the last block is cut: complete calls before it run.
+    When the stream died, none does.
+    """
+    calls = reply.tool_calls
+    if not reply.complete:
+        return {call.id: CUT_WITH_STREAM for call in calls}
+    if reply.stop_reason in REFUSED:
+        return {call.id: "Not run: the model refused to go on." for call in calls}
+    if reply.stop_reason in CUT_BY_LIMIT and calls and reply.blocks[-1] is calls[-1]:
+        return {calls[-1].id: CUT_BY_OUTPUT_LIMIT}
+    return {}
+
+
+class ToolRunner(msgspec.Struct, eq=False):
+    """Runs calls for one conversation. ``mode`` is read anew for each call."""
+
+    ports: Ports
+    log: Recorder
+    default_mode: PermissionMode
+
+    @property
+    def mode(self) -> PermissionMode:
+        return self.log.state.mode or self.default_mode
+
+    async def run(self, reply: Reply) -> ToolPhase:
+        """One result for each call of the reply, in call order."""
+        self.log.tell(Status("tools"))
+        cut = calls_not_to_run(reply)
+        prepared: list[Ready | Refused] = []
+        stopped: str | None = None
+        denied: str | None = None
+        for use in reply.tool_calls:
+            if stopped is not None:
+                prepared.append(Refused(use, "not_run", NOT_RUN))
+                continue
+            if use.id in cut:
+                prepared.append(Refused(use, "not_run", cut[use.id]))
+                continue
+            await checkpoint()
+            call, stopped, unasked = await self._prepare(use)
+            prepared.append(call)
+            denied = denied or unasked
+        self._record_intents(call for call in prepared if isinstance(call, Ready))
+        for group in _groups(prepared):
+            await checkpoint()
+            if stopped is not None:
+                group = [Refused(call.use, "not_run", NOT_RUN) for call in group]  # noqa: PLW2901
+            performed = await self._perform([c for c in group if isinstance(c, Ready)])
+            for call in group:
+                if isinstance(call, Refused):
+                    self._settle_refused(call)
+                else:
+                    stopped = await self._settle(call, performed[call.use.id]) or stopped
+        return ToolPhase(stopped, denied)
+
+    # -- prepare ---------------------------------------------------------------
+
+    async def _prepare(self, use: ToolUse) -> tuple[Ready | Refused, str | None, str | None]:
+        """The call as it may run, or why not; then a hook's wish to end the turn, if any;
+        then the reason of a denial that no human made."""
+        parsed = self._parse(use, use.name, use.input)
+        if isinstance(parsed, Refused):
+            return parsed, None, None
+        hook = await self._fire("PreToolUse", parsed, {})
+        if hook.verdict != "passed":
+            reason = hook.reason or f"{hook.verdict} by a hook"
+            return self._deny(use, Decision("deny", reason, hook.by)), hook.stop, reason
+        if hook.updated_input is not None:
+            parsed = self._parse(use, use.name, hook.updated_input)
+            if isinstance(parsed, Refused):
+                return parsed, hook.stop, None
+        if hook.stop is not None:
+            return Refused(use, "not_run", NOT_RUN), hook.stop, None
+        call, unasked = await self._permit(parsed, hook)
+        if isinstance(call, Ready):
+            call = replace(call, feedback=(*hook.messages, *hook.context))
+        return call, None, unasked
+
+    def _parse(self, use: ToolUse, name: str, input: dict[str, Any]) -> Ready | Refused:
+        tool = self.ports.tools.get(name)
+        if tool is None:
+            offered = ", ".join(spec.name for spec in self.ports.tools.specs()) or "none"
+            return Refused(use, "error", f"Unknown tool `{name}`. Available tools: {offered}.")
+        if use.raw_input is not None:
+            return Refused(
+                use,
+                "error",
+                f"Not run: the input of `{name}` is not a JSON object: {use.raw_input[:200]!r}",
+            )
+        try:
+            args = tool.parse(input)
+            facts = self.ports.workspace.observe(tool.effects(args))
+        except ToolFailed as error:
+            return Refused(use, "error", error.message)
+        return Ready(use, tool, args, input, facts)
+
+    async def _permit(self, call: Ready, hook: HookOutcome) -> tuple[Ready | Refused, str | None]:
+        """Judge, and ask the human where policy says so, until there is a yes or a no.
+
+        The second value is the reason of a no that did not come from a human.
+        """
+        while True:
+            decision = self._judge(call, hook)
+            if decision.behavior == "deny":
+                return self._deny(call.use, decision), decision.reason
+            if decision.behavior == "allow":
+                self._decided(call.use, decision)
+                return call, None
+            answer = await self._ask(call, decision)
+            if not answer.allow:
+                reason = answer.reason or "the user said no"
+                refused = self._deny(call.use, replace(decision, reason=reason), answer)
+                return refused, None if answer.asked else reason
+            if answer.rule is not None:
+                self.log.record(RuleAdded(answer.rule))
+            if answer.input is None:
+                self._decided(call.use, replace(decision, behavior="allow"), answer)
+                return call, None
+            edited = self._parse(call.use, call.use.name, answer.input)
+            if isinstance(edited, Refused):
+                return edited, None
+            call = edited  # what a human rewrote is judged like any other call
+            decision = self._judge(call, hook)
+            if decision.behavior == "ask":
+                self._decided(call.use, replace(decision, behavior="allow"), answer)
+                return call, None
+
+    def _judge(self, call: Ready, hook: HookOutcome) -> Decision:
+        rules = self.log.state.rules
+        decision = self.ports.policy.judge(call.tool.spec, call.facts, self.mode, rules)
+        if hook.permission == "ask" and decision.behavior == "allow":
+            return Decision("ask", hook.reason or "a hook asks", hook.by)
+        if hook.permission == "allow" and decision.behavior == "ask" and decision.by_default:
+            return Decision("allow", hook.reason, hook.by)
+        return decision
+
+    async def _ask(self, call: Ready, decision: Decision) -> Answer:
+        try:
+            detail = call.tool.preview(call.args)
+        except ToolFailed as error:  # what cannot be shown will fail as well; say so first
+            detail = error.message
+        question = Question(
+            call_id=call.use.id,
+            tool=call.tool.spec.name,
+            detail=detail,
+            reason=decision.reason,
+            offered=self.ports.policy.offer(call.tool.spec, call.facts),
+        )
+        self.log.tell(Status("waiting"))
+        return await self.ports.approver.ask(question)
+
+    def _deny(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> Refused:
+        self._decided(use, replace(decision, behavior="deny"), answer)
+        return Refused(use, "denied", f"Permission denied: {decision.reason}")
+
+    def _decided(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> None:
+        asked = answer is not None and answer.asked
+        self.log.record(
+            DecisionMade(
+                use.id,
+                decision.behavior,
+                decision.reason,
+                decision.source,
+                asked=asked,
+                answer=("yes" if decision.behavior == "allow" else "no") if asked else "",
+            )
+        )
+
+    def _record_intents(self, calls: Iterator[Ready]) -> None:
+        """Before the first call starts, all are on record.
+
+        The turn's first intent to change something survives even power loss.
+        """
+        for call in calls:
+            intent = ToolIntended(
+                call.use.id,
+                call.tool.spec.name,
+                effects=tuple(seen.effect for seen in call.facts.observed),
+                input=None if call.input == call.use.input else call.input,
+            )
+            self.log.record(intent, sync=intent.changes and not self.log.state.touched)
+
+    # -- perform ---------------------------------------------------------------
+
+    async def _perform(self, calls: Sequence[Ready]) -> dict[str, Performed]:
+        """Run calls beside each other. When cancelled, waits until all have let go."""
+        if len(calls) == 1:
+            return {calls[0].use.id: await self._run(calls[0])}
+        tasks = [asyncio.ensure_future(self._run(call)) for call in calls]
+        try:
+            return {
+                c.use.id: done for c, done in zip(calls, await asyncio.gather(*tasks), strict=True)
+            }
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, call: Ready) -> Performed:
+        clock = self.ports.clock
+        began = clock.monotonic()
+
+        def progress(text: str) -> None:
+            self.log.tell(ToolProgress(call.use.id, text))
+
+        try:
+            output = await call.tool.run(call.args, ToolCall(call.use.id, progress))
+            failed = output.is_error
+        except ToolFailed as error:
+            text = f"{error.kept}\n\n{error.message}" if error.kept.strip() else error.message
+            output, failed = ToolOutput.of(text), True
+        except Exception as error:  # a tool is anybody's code: its crash is its result
+            name = call.tool.spec.name
+            output = ToolOutput.of(f"`{name}` crashed: {type(error).__name__}: {error}")
+            failed = True
+        return Performed(output, failed, round((clock.monotonic() - began) * 1000))
+
+    # -- settle ----------------------------------------------------------------
+
+    def _settle_refused(self, call: Refused) -> None:
+        text = self.ports.redactor.clean(call.text)
+        self.log.record(ToolFinished(call.use.id, (Text(text),), call.status))
+
+    async def _settle(self, call: Ready, performed: Performed) -> str | None:
+        """Give the call its result; returns a hook's reason to end the turn."""
+        output, failed = performed.output, performed.failed
+        text = self.ports.redactor.clean(text_of(output.content))
+        event: HookEvent = "PostToolUseFailure" if failed else "PostToolUse"
+        hook = await self._fire(event, call, {"tool_response": text})
+        objected = hook.verdict != "passed"
+        objection = (hook.reason,) if objected else ()
+        messages = (*call.feedback, *objection, *hook.messages, *hook.context)
+        text = self.ports.redactor.clean(merge_hook_feedback(text, messages, objected))
+        clipped, spilled = clip(text, self.ports.blobs)
+        others = tuple(block for block in output.content if not isinstance(block, Text))
+        content: tuple[ResultBlock, ...] = (
+            others if others and not clipped else (Text(clipped), *others)
+        )
+        self.log.record(
+            ToolFinished(
+                call.use.id,
+                content,
+                "error" if failed or objected else "ok",
+                ms=performed.ms,
+                spilled=spilled,
+                display=self.ports.redactor.clean(output.display),
+            )
+        )
+        return hook.stop
+
+    async def _fire(self, event: HookEvent, call: Ready, more: dict[str, Any]) -> HookOutcome:
+        outcome = await self.ports.hooks.fire(
+            HookPayload(
+                event,
+                permission_mode=self.mode,
+                subject=call.tool.spec.name,
+                call_id=call.use.id,
+                fields={"tool_name": call.tool.spec.name, "tool_input": call.input, **more},
+            )
+        )
+        record_hooks(self.log, event, outcome, call.use.id)
+        return outcome
+
+
+def record_hooks(log: Recorder, event: HookEvent, outcome: HookOutcome, call_id: str = "") -> None:
+    """Journal what hooks said, and show what they have for the person."""
+    for run in outcome.runs:
+        log.record(
+            HookFinished(
+                event,
+                hook=run.digest,
+                outcome=run.outcome,
+                call_id=call_id,
+                messages=run.messages,
+                exit_code=run.exit_code,
+                ms=run.ms,
+            )
+        )
+    for text in outcome.notices:
+        log.tell(Notice("hook", "warning", text))
+
+
+def merge_hook_feedback(output: str, messages: Sequence[str], is_error: bool) -> str:
+    """The output if it is not blank, a blank line, then the messages under their heading."""
+    said = [message for message in messages if message.strip()]
+    if not said:
+        return output
+    heading = "Hook feedback (error):" if is_error else "Hook feedback:"
+    feedback = "\n".join([heading, *said])
+    return f"{output}\n\n{feedback}" if output.strip() else feedback
+
+
+def settle_open(log: Recorder, *, ended: bool = False) -> None:
+    """Give every call without a result an honest one.
+
+    A call that was not journalled as intended has certainly not run. One that
+    was may have: ``ended`` says that the process died since, so nobody knows.
+    """
+    for call in log.state.transcript.open_calls:
+        if call.id not in log.state.intended:
+            entry = ToolFinished(call.id, (Text(NOT_RUN),), "not_run")
+        elif ended:
+            entry = ToolFinished(call.id, (Text(OUTCOME_UNKNOWN),), "outcome_unknown")
+        else:
+            entry = ToolFinished(call.id, (Text(INTERRUPTED),), "interrupted")
+        log.conclude(entry)
+
+
+def _groups(calls: Sequence[Ready | Refused]) -> Iterator[list[Ready | Refused]]:
+    """Neighbours that may run beside each other: read-only ones and those that do not run."""
+    group: list[Ready | Refused] = []
+    for call in calls:
+        if isinstance(call, Ready) and not call.tool.spec.read_only:
+            if group:
+                yield group
+            yield [call]
+            group = []
+        else:
+            group.append(call)
+    if group:
+        yield group

@@ -1,0 +1,242 @@
+"""THE CORE LOOP: one user prompt until the agent rests.
+
+Read ``run`` and ``_loop``; everything else here is a named stage of them. What
+ends a turn is in ``_loop`` and nowhere else. Ctrl-C arrives as the cancellation
+of the task that runs this, at whatever ``await`` it stands; ``run`` turns that
+into an outcome, like every other way to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+import msgspec
+
+from claw.errors import ClawError, ContextOverflow
+from claw.ports import Ports
+from claw.runtime.checkpoint import checkpoint
+from claw.runtime.limits import Limit, Progress, first_spent
+from claw.runtime.recorder import Recorder
+from claw.runtime.recovery import recover
+from claw.runtime.sample import Sampler
+from claw.runtime.tool_calls import ToolRunner, record_hooks, settle_open
+from claw.types.entries import (
+    Interrupted,
+    Origin,
+    Stage,
+    Steered,
+    TurnEnded,
+    TurnStarted,
+    UserMessaged,
+)
+from claw.types.events import Notice, Status
+from claw.types.hooks import HookPayload
+from claw.types.messages import Text, UserBlock
+from claw.types.reply import CUT_BY_LIMIT, REFUSED, Reply
+from claw.types.results import Failure, StopReason
+
+__all__ = ["Ending", "Turn", "TurnOptions"]
+
+MOST_CUT_REPLIES = 3
+"""Replies in a row whose calls were cut off before the turn gives up."""
+MOST_OBJECTIONS = 3
+"""Stop hooks may send the model back to work this often in a row."""
+
+ENDED_WELL = frozenset({"end_turn", "stop_sequence", "stop"})
+
+
+class TurnOptions(msgspec.Struct, frozen=True):
+    """``max_seconds`` limits the turn's time; ``fail_on_denied`` ends it at a denial
+    that no human made."""
+
+    limits: tuple[Limit, ...] = ()
+    max_seconds: float | None = None
+    fail_on_denied: bool = False
+    origin: Origin = "user"
+
+
+class Ending(msgspec.Struct, frozen=True):
+    reason: StopReason
+    error: Failure | None = None
+
+
+class Turn(msgspec.Struct, eq=False):
+    """Runs one turn. ``inbox`` is where steering input arrives while it runs."""
+
+    ports: Ports
+    log: Recorder
+    sampler: Sampler
+    tools: ToolRunner
+    options: TurnOptions
+    inbox: deque[str]
+    window: int | None
+    stage: Stage = "start"
+
+    async def run(self, content: tuple[UserBlock, ...]) -> Ending:
+        """Whatever happens: every call has its result, and there is one ``turn_ended``."""
+        began = self.ports.clock.monotonic()
+        self._start()
+        ending = Ending("error", Failure("internal", "the turn broke off: a fault in claw"))
+        try:
+            async with self.ports.clock.timeout(self.options.max_seconds):
+                ending = await self._loop(content)
+        except TimeoutError:
+            ending = Ending("max_time_reached")
+        except asyncio.CancelledError:
+            ending = Ending("interrupted")
+            self.log.conclude(Interrupted(self.stage))
+        except ContextOverflow as error:
+            ending = Ending("context_overflow", failure_of(error))
+        except ClawError as error:
+            ending = Ending("error", failure_of(error))
+        finally:
+            self._end(ending, began)
+        return ending
+
+    async def _loop(self, content: tuple[UserBlock, ...]) -> Ending:
+        if (blocked := await self._take_prompt(content)) is not None:
+            return blocked
+        cut_replies = objections = 0
+        last_objection = ""
+        while True:
+            await checkpoint()
+            self._take_steering()
+            if spent := first_spent(self.options.limits, self._progress()):
+                return Ending(spent)
+            await self._make_room()
+            reply = await self._sample()
+
+            if reply.tool_calls:
+                cut_replies = cut_replies + 1 if _was_cut(reply) else 0
+                self.stage = "tools"
+                phase = await self.tools.run(reply)
+                if phase.stopped is not None:
+                    return Ending("blocked", Failure("blocked", phase.stopped))
+                if phase.denied is not None and self.options.fail_on_denied:
+                    return Ending("permission_denied", Failure("permission_denied", phase.denied))
+                if reply.stop_reason in REFUSED or cut_replies == MOST_CUT_REPLIES:
+                    return self._judge_end(reply)
+                continue
+            if reply.stop_reason == "pause_turn" or self.inbox:
+                continue
+
+            ending = self._judge_end(reply)
+            if ending.reason != "completed":
+                return ending
+            objection, by = await self._objection(active=objections > 0)
+            if not objection:
+                return ending
+            objections += 1
+            if objection == last_objection or objections == MOST_OBJECTIONS:
+                return Ending("blocked", Failure("stop_hook", f"{by} keeps objecting: {objection}"))
+            last_objection = objection
+            self.log.record(Steered((Text(objection),), source="hook"))
+
+    # -- stages ----------------------------------------------------------------
+
+    def _progress(self) -> Progress:
+        return Progress(self.log.state.steps, self.log.state.turn_usage)
+
+    def _start(self) -> None:
+        limits = {limit.name: float(limit.value) for limit in self.options.limits}
+        if self.options.max_seconds is not None:
+            limits["max_time"] = self.options.max_seconds
+        self.log.record(TurnStarted(self.log.state.turns + 1, self.options.origin, limits))
+
+    async def _take_prompt(self, content: tuple[UserBlock, ...]) -> Ending | None:
+        """UserPromptSubmit hooks may block the prompt or add to it; then it is durable."""
+        prompt = "\n".join(block.text for block in content if isinstance(block, Text))
+        payload = HookPayload("UserPromptSubmit", self.tools.mode, fields={"prompt": prompt})
+        outcome = await self.ports.hooks.fire(payload)
+        record_hooks(self.log, "UserPromptSubmit", outcome)
+        if outcome.verdict != "passed" or outcome.stop is not None:
+            reason = outcome.stop or outcome.reason or "a hook blocked the prompt"
+            return Ending("blocked", Failure("blocked", reason))
+        added = tuple(Text(text) for text in outcome.context if text.strip())
+        self.log.record(UserMessaged((*content, *added)), sync=True)
+        return None
+
+    def _take_steering(self) -> None:
+        while self.inbox:
+            self.log.record(Steered((Text(self.inbox.popleft()),)))
+
+    async def _make_room(self) -> None:
+        """The one place where the context is checked: before every request."""
+        request, reported = self.sampler.request(), self.log.state.context
+        target = self.ports.compactor.target(request, reported, self.window)
+        if target is None:
+            return
+        self.stage = "compacting"
+        self.log.tell(Status("compacting"))
+        compaction = await self.ports.compactor.make_room(self.log.state.transcript, 1, target, "")
+        if compaction is not None:
+            self.log.record(compaction)
+
+    async def _sample(self) -> Reply:
+        self.stage = "sampling"
+        step = self.log.state.steps + 1
+        try:
+            return await self.sampler.sample(step)
+        except ContextOverflow as overflow:
+            if overflow.limit_tokens is not None:
+                self.window = overflow.limit_tokens
+            self.stage = "compacting"
+            return await recover(
+                overflow, self.ports.compactor, self.log, lambda: self.sampler.sample(step)
+            )
+
+    async def _objection(self, *, active: bool) -> tuple[str, str]:
+        """What Stop hooks hold against resting, and who says so; blank for nothing."""
+        self.stage = "waiting"
+        await checkpoint()
+        payload = HookPayload("Stop", self.tools.mode, fields={"stop_hook_active": active})
+        outcome = await self.ports.hooks.fire(payload)
+        record_hooks(self.log, "Stop", outcome)
+        if outcome.verdict == "passed" or outcome.stop is not None:
+            return "", ""
+        return outcome.reason or "A Stop hook objects; go on.", outcome.by
+
+    def _judge_end(self, reply: Reply) -> Ending:
+        """How a reply without calls (or with calls that could not run) ends the turn."""
+        reason = reply.stop_reason
+        if not reply.complete:
+            return Ending(
+                "error",
+                Failure("stream_cut", "the model's reply was cut off twice", "Try again."),
+            )
+        if reason in CUT_BY_LIMIT:
+            return Ending("output_limit")
+        if reason in REFUSED:
+            return Ending("refused", Failure("refused", "the model refused to answer"))
+        if reason in ENDED_WELL:
+            return Ending("completed")
+        if not reply.text.strip():
+            message = f"the model stopped with `{reason}` and said nothing"
+            return Ending("error", Failure("stopped_oddly", message))
+        self.log.tell(Notice("stop_reason", "warning", f"The model stopped with `{reason}`."))
+        return Ending("completed")
+
+    def _end(self, ending: Ending, began: float) -> None:
+        settle_open(self.log)
+        progress = self._progress()
+        self.log.conclude(
+            TurnEnded(
+                turn=self.log.state.turns,
+                stop_reason=ending.reason,
+                iterations=progress.steps,
+                usage=progress.usage,
+                cost=self.ports.model.cost(progress.usage, self.sampler.sampling.model),
+                ms=round((self.ports.clock.monotonic() - began) * 1000),
+                error=ending.error,
+            ),
+            sync=True,
+        )
+
+
+def failure_of(error: ClawError) -> Failure:
+    return Failure(error.kind, error.message, error.hint)
+
+
+def _was_cut(reply: Reply) -> bool:
+    return not reply.complete or reply.stop_reason in CUT_BY_LIMIT
