@@ -1,0 +1,1 @@
+"""Models: each one a `ModelClient`, by dialect or by rules."""

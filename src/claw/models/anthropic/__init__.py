@@ -1,0 +1,1 @@
+"""The Anthropic Messages dialect: pure encode and decode, and a thin client."""

@@ -1,0 +1,42 @@
+"""Conversations to request bodies: the encoders without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from claw.errors import ConfigError
+from claw.models.anthropic.encode import encode as encode_anthropic
+from claw.models.dialect import DIALECTS
+from claw.models.openai_chat.encode import encode as encode_chat
+from claw.models.wire_text import BlobsGet, no_blobs
+from claw.types.messages import Message
+from claw.types.request import Request, Sampling
+from claw.types.tools import ToolSpec
+from claw.types.transcript import Transcript
+
+__all__ = ["encode_request"]
+
+
+def encode_request(
+    dialect: str,
+    transcript: Transcript | Sequence[Message],
+    tools: Sequence[ToolSpec] = (),
+    system: str = "",
+    *,
+    blobs_get: BlobsGet = no_blobs,
+    **sampling: Any,
+) -> dict[str, Any]:
+    """The body that a client would send, streaming. ``sampling`` is as in ``Sampling``.
+
+    Raises ``ConfigError`` for a dialect that claw does not speak.
+    """
+    messages = transcript.messages if isinstance(transcript, Transcript) else tuple(transcript)
+    request = Request(system, messages, tuple(tools), Sampling(**sampling))
+    match dialect:
+        case "anthropic":
+            return encode_anthropic(request, blobs_get=blobs_get)
+        case "openai-chat":
+            return encode_chat(request, blobs_get=blobs_get)
+        case _:
+            raise ConfigError(f"unknown dialect `{dialect}`", hint=f"Known: {', '.join(DIALECTS)}.")

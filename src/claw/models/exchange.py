@@ -1,0 +1,142 @@
+"""One request and its reply over a transport: what every dialect's client does alike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import NamedTuple
+
+from claw.errors import ModelError, ModelUnavailable
+from claw.models.classify import MAX_BODY, classify_error
+from claw.models.dialect import Decoder
+from claw.models.transport import HttpRequest, HttpResponse, StreamCut, Transport
+from claw.types.events import AssistantEvent, MessageStart
+
+__all__ = ["Peer", "endpoint", "exchange", "header_value"]
+
+NO_PROGRESS = 600.0
+"""Seconds in which only life signs come, before a stream counts as cut."""
+
+DRAIN = 0.25
+"""Seconds to wait for the body's end after the dialect's, so that the connection can stay."""
+
+
+class Peer(NamedTuple):
+    """Who is asked; ``secret`` never shows in an error, nor here."""
+
+    provider: str
+    model: str
+    secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"Peer({self.provider!r}, {self.model!r})"
+
+    def sign(self, error: ModelError, request_id: str) -> ModelError:
+        """The same error with the peer's name on it and without the key."""
+        error.provider = error.provider or self.provider
+        error.model = error.model or self.model
+        error.request_id = error.request_id or request_id
+        if self.secret and self.secret in error.message:
+            error.message = error.message.replace(self.secret, "***")
+            error.args = (error.message,)
+        return error
+
+
+def endpoint(base_url: str, path: str) -> str:
+    """``base_url`` with ``path`` behind it, once, and before its query."""
+    base, question, query = base_url.partition("?")
+    base = base.rstrip("/")
+    if not base.endswith(path):
+        base += path
+    return base + question + query
+
+
+def header_value(text: str) -> str:
+    """Raises ``ModelError`` for what no header can carry; does not quote it."""
+    text = text.strip()
+    if not text.isascii() or not text.isprintable():
+        raise ModelError(
+            "the API key holds characters that no HTTP header can carry",
+            hint="Copy the key again, without quotes, spaces or line breaks.",
+        )
+    return text
+
+
+async def exchange(
+    transport: Transport, request: HttpRequest, decoder: Decoder, peer: Peer
+) -> AsyncGenerator[AssistantEvent, None]:
+    """Yield the events of the reply; raise only ``ModelError``.
+
+    A body that breaks off after its first event ends without ``MessageStop``.
+    """
+    request_id = ""
+    try:
+        response = await transport.send(request)
+        try:
+            request_id = _request_id(response)
+            if response.status >= 300:
+                body = await _error_body(response)
+                raise classify_error(response.status, body, response.headers)
+            started = False
+            async with aclosing(_events(response, decoder)) as events:
+                async for event in events:
+                    if not started:
+                        started = True
+                        if request_id:
+                            yield MessageStart(request_id=request_id)
+                    yield event
+            if decoder.done:
+                await _drain(response)
+        finally:
+            await response.close()
+    except ModelError as error:
+        peer.sign(error, request_id)
+        raise
+
+
+async def _events(response: HttpResponse, decoder: Decoder) -> AsyncGenerator[AssistantEvent, None]:
+    loop = asyncio.get_running_loop()
+    started = False
+    last = loop.time()
+    try:
+        async for chunk in response.chunks:
+            for event in decoder.feed(chunk):
+                started = True
+                last = loop.time()
+                yield event
+            if decoder.done:
+                return
+            if loop.time() - last > NO_PROGRESS:
+                raise StreamCut(f"only life signs for {NO_PROGRESS:g} s")
+    except StreamCut as cut:
+        if not started:
+            raise ModelUnavailable(f"the reply broke off before it began: {cut}") from cut
+    for event in decoder.end():
+        yield event
+
+
+async def _error_body(response: HttpResponse) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    with suppress(StreamCut):  # half an explanation is better than none
+        async for chunk in response.chunks:
+            parts.append(chunk)
+            size += len(chunk)
+            if size >= MAX_BODY:
+                break
+    return b"".join(parts)
+
+
+async def _drain(response: HttpResponse) -> None:
+    with suppress(StreamCut, TimeoutError):
+        async with asyncio.timeout(DRAIN):
+            async for _ in response.chunks:
+                pass
+
+
+def _request_id(response: HttpResponse) -> str:
+    for name in ("request-id", "x-request-id", "x-generation-id"):
+        if value := response.headers.get(name):
+            return value
+    return ""

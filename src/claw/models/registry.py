@@ -1,0 +1,395 @@
+"""Which model is meant: from a name, the environment and the configured profiles.
+
+In this order: ``offline``; ``script:FILE`` and ``chaos:...``; an alias (``opus``);
+a configured profile, alone or as ``PROFILE/MODEL``; ``PROVIDER/MODEL`` of a known
+provider; a name whose beginning tells the maker (``claude-``, ``gpt-``); and, where
+a base URL is set in the environment, any name at all: it goes there, to
+``ANTHROPIC_BASE_URL`` unless only OpenAI's key or URL is there.
+
+No name at all: the first provider of ``PROVIDERS`` with a key (or a base URL of
+this machine), and its default model; without any, the offline model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from claw.errors import ConfigError
+from claw.models.anthropic.client import AnthropicClient
+from claw.models.catalog import ALIASES, KNOWN, lookup
+from claw.models.dialect import DIALECTS
+from claw.models.openai_chat.client import OpenAIChatClient
+from claw.models.openai_chat.encode import QUIRKS
+from claw.models.transport import HttpxTransport, Transport, is_loopback
+from claw.models.wire_text import BlobsGet, no_blobs
+from claw.ports import ModelClient
+
+__all__ = ["PROVIDERS", "ModelChoice", "Profile", "Provider", "build", "resolve"]
+
+
+class Provider(msgspec.Struct, frozen=True):
+    """A service that claw knows by name. ``bearer_env`` holds a token instead of a key."""
+
+    name: str
+    dialect: str
+    base_url: str
+    key_env: tuple[str, ...]
+    default_model: str
+    base_url_env: str = ""
+    bearer_env: str = ""
+    quirks: frozenset[str] = frozenset()
+
+
+PROVIDERS = (
+    Provider(
+        "anthropic",
+        "anthropic",
+        "https://api.anthropic.com",
+        ("ANTHROPIC_API_KEY",),
+        "claude-sonnet-5-5",
+        "ANTHROPIC_BASE_URL",
+        "ANTHROPIC_AUTH_TOKEN",
+    ),
+    Provider(
+        "openai",
+        "openai-chat",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        "gpt-6-sol",
+        "OPENAI_BASE_URL",
+    ),
+    Provider(
+        "openrouter",
+        "openai-chat",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        "openrouter/auto",
+    ),
+    Provider(
+        "gemini",
+        "openai-chat",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "gemini-flash-latest",
+    ),
+    Provider(
+        "deepseek",
+        "openai-chat",
+        "https://api.deepseek.com/v1",
+        ("DEEPSEEK_API_KEY",),
+        "deepseek-chat",
+        quirks=frozenset({"echo_reasoning"}),
+    ),
+    Provider(
+        "mistral",
+        "openai-chat",
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY",),
+        "mistral-large-latest",
+        quirks=frozenset({"short_ids", "no_stream_options"}),
+    ),
+    Provider(
+        "groq",
+        "openai-chat",
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        "openai/gpt-oss-120b",
+    ),
+    Provider("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4"),
+    Provider(
+        "moonshot",
+        "openai-chat",
+        "https://api.moonshot.ai/v1",
+        ("MOONSHOT_API_KEY", "KIMI_API_KEY"),
+        "kimi-latest",
+        quirks=frozenset({"echo_reasoning"}),
+    ),
+    Provider(
+        "together",
+        "openai-chat",
+        "https://api.together.xyz/v1",
+        ("TOGETHER_API_KEY",),
+        "openai/gpt-oss-120b",
+    ),
+    Provider(
+        "cerebras",
+        "openai-chat",
+        "https://api.cerebras.ai/v1",
+        ("CEREBRAS_API_KEY",),
+        "gpt-oss-120b",
+    ),
+)
+"""In the order in which a key decides where no model is named."""
+
+_BY_NAME = {provider.name: provider for provider in PROVIDERS}
+
+_MAKERS = (
+    ("claude-", "anthropic"),
+    ("gpt-", "openai"),
+    ("chatgpt-", "openai"),
+    ("o1", "openai"),
+    ("o3", "openai"),
+    ("o4", "openai"),
+    ("gemini-", "gemini"),
+    ("deepseek-", "deepseek"),
+    ("mistral-", "mistral"),
+    ("devstral-", "mistral"),
+    ("codestral-", "mistral"),
+    ("grok-", "xai"),
+    ("kimi-", "moonshot"),
+)
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """A model server from the user's settings; limits in tokens. Headers may hold secrets."""
+
+    dialect: str
+    base_url: str
+    api_key_env: str = ""
+    headers: Mapping[str, str] = {}
+    context_window: int | None = None
+    max_output: int | None = None
+    quirks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Profile({self.dialect!r}, {self.base_url!r})"
+
+
+class ModelChoice(msgspec.Struct, frozen=True):
+    """The model that was meant, with all that a client needs.
+
+    For ``script`` and ``chaos`` the rest of the name is in ``model``. ``named`` is
+    False where nobody asked for a model. ``key`` and ``headers`` stay out of ``repr``.
+    """
+
+    kind: Literal["offline", "script", "chaos", "anthropic", "openai-chat"]
+    provider: str
+    model: str
+    named: bool = True
+    base_url: str = ""
+    key: str = ""
+    bearer: bool = False
+    headers: Mapping[str, str] = {}
+    window: int | None = None
+    max_output: int | None = None
+    quirks: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        where = f", {self.base_url!r}" if self.base_url else ""
+        return f"ModelChoice({self.kind!r}, {self.provider!r}, {self.model!r}{where})"
+
+
+def resolve(
+    name: str | None, *, env: Mapping[str, str], profiles: Mapping[str, Profile] | None = None
+) -> ModelChoice:
+    """The model that ``name`` means. Raises ``ConfigError`` before anything is sent."""
+    wanted = (name or "").strip()
+    if not wanted:
+        return _default(env)
+    if wanted == "offline":
+        return ModelChoice("offline", "offline", "offline")
+    scheme, colon, rest = wanted.partition(":")
+    if colon and rest and scheme == "script":
+        return ModelChoice("script", "script", rest)
+    if scheme == "chaos":
+        return ModelChoice("chaos", "chaos", rest)
+    prefix, slash, model = wanted.partition("/")
+    if profiles and prefix in profiles and (model or not slash):
+        return _from_profile(prefix, profiles[prefix], model or prefix, env)
+    if wanted in ALIASES:
+        return _from_provider(_BY_NAME["anthropic"], ALIASES[wanted], env)
+    if slash and prefix in _BY_NAME:
+        if not model:
+            raise ConfigError(
+                f"`{wanted}` names no model",
+                hint=f"Write `{prefix}/{_BY_NAME[prefix].default_model}`, for instance.",
+            )
+        return _from_provider(_BY_NAME[prefix], model, env)
+    custom = _custom_server(env)
+    maker = next((maker for start, maker in _MAKERS if wanted.startswith(start)), None)
+    if maker is not None:
+        provider = _BY_NAME[maker]
+        # A base URL may front every model; the maker's own key still comes first.
+        if custom is not None and custom is not provider and not _can_reach(provider, env):
+            provider = custom
+        if provider is custom or _can_reach(provider, env) or _looks_known(wanted):
+            return _from_provider(provider, wanted, env)
+    if custom is not None:
+        return _from_provider(custom, wanted, env)
+    if maker is not None:
+        return _from_provider(_BY_NAME[maker], wanted, env)
+    raise _unknown(wanted, profiles or {})
+
+
+def build(
+    choice: ModelChoice, *, transport: Transport | None = None, blobs_get: BlobsGet = no_blobs
+) -> ModelClient:
+    """The client for a choice of a wire dialect. ``ValueError`` for the other kinds.
+
+    Without a ``transport`` it makes one of its own; whoever lends one closes it.
+    """
+    transport = transport or HttpxTransport()
+    match choice.kind:
+        case "anthropic":
+            return AnthropicClient(
+                transport,
+                base_url=choice.base_url,
+                api_key="" if choice.bearer else choice.key,
+                auth_token=choice.key if choice.bearer else "",
+                headers=choice.headers,
+                window=choice.window,
+                max_output=choice.max_output,
+                provider=choice.provider,
+                blobs_get=blobs_get,
+            )
+        case "openai-chat":
+            return OpenAIChatClient(
+                transport,
+                base_url=choice.base_url,
+                api_key=choice.key,
+                headers=choice.headers,
+                window=choice.window,
+                provider=choice.provider,
+                quirks=choice.quirks,
+                blobs_get=blobs_get,
+            )
+        case _:
+            raise ValueError(f"{choice.kind!r} speaks no wire dialect")
+
+
+def _default(env: Mapping[str, str]) -> ModelChoice:
+    for provider in PROVIDERS:
+        if _can_reach(provider, env):
+            return _from_provider(provider, provider.default_model, env, named=False)
+    return ModelChoice("offline", "offline", "offline", named=False)
+
+
+def _custom_server(env: Mapping[str, str]) -> Provider | None:
+    """The provider whose base URL the environment moves elsewhere."""
+    moved = [p for p in PROVIDERS if p.base_url_env and env.get(p.base_url_env, "").strip()]
+    if len(moved) > 1:
+        with_key = [p for p in moved if _credentials(p, env)[0]]
+        return (with_key or moved)[0]
+    return moved[0] if moved else None
+
+
+def _can_reach(provider: Provider, env: Mapping[str, str]) -> bool:
+    return bool(_credentials(provider, env)[0]) or _is_local(_base_url(provider, env))
+
+
+def _looks_known(model: str) -> bool:
+    return lookup(model).window is not None
+
+
+def _base_url(provider: Provider, env: Mapping[str, str]) -> str:
+    moved = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
+    return moved or provider.base_url
+
+
+def _credentials(provider: Provider, env: Mapping[str, str]) -> tuple[str, bool]:
+    """The key or token, and whether it is a bearer token."""
+    for name in provider.key_env:
+        if key := env.get(name, "").strip():
+            return key, False
+    token = env.get(provider.bearer_env, "").strip() if provider.bearer_env else ""
+    return token, bool(token)
+
+
+def _is_local(url: str) -> bool:
+    return is_loopback(_parts(url)[1])
+
+
+def _parts(url: str) -> tuple[str, str]:
+    """Scheme and host, empty where the URL is none."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname or ""
+    except ValueError:
+        return "", ""
+
+
+def _from_provider(
+    provider: Provider, model: str, env: Mapping[str, str], *, named: bool = True
+) -> ModelChoice:
+    base_url = _checked(_base_url(provider, env), provider.base_url_env or provider.name)
+    key, bearer = _credentials(provider, env)
+    if not key and not _is_local(base_url):
+        variables = " or ".join(f"`{v}`" for v in (*provider.key_env, provider.bearer_env) if v)
+        raise ConfigError(
+            f"no credentials for `{model}` at {provider.name}", hint=f"Set {variables}."
+        )
+    info = lookup(model)
+    quirks = provider.quirks
+    if base_url == _BY_NAME["openai"].base_url:
+        quirks |= {"max_completion_tokens"}
+    return ModelChoice(
+        "anthropic" if provider.dialect == "anthropic" else "openai-chat",
+        provider.name,
+        model,
+        named,
+        base_url,
+        key,
+        bearer,
+        window=info.window,
+        max_output=info.max_output,
+        quirks=quirks,
+    )
+
+
+def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str]) -> ModelChoice:
+    """A profile that is named alone sends its own name as the model's."""
+    if profile.dialect not in DIALECTS:
+        raise ConfigError(
+            f"provider `{name}` has the unknown dialect `{profile.dialect}`",
+            hint=f"Known: {', '.join(DIALECTS)}.",
+        )
+    unknown = sorted(set(profile.quirks) - QUIRKS)
+    if unknown:
+        raise ConfigError(
+            f"provider `{name}` has the unknown quirk `{unknown[0]}`",
+            hint=f"Known: {', '.join(sorted(QUIRKS))}.",
+        )
+    base_url = _checked(profile.base_url, f"providers.{name}.baseUrl")
+    key = env.get(profile.api_key_env, "").strip() if profile.api_key_env else ""
+    if profile.api_key_env and not key and not _is_local(base_url):
+        raise ConfigError(
+            f"no credentials for provider `{name}`", hint=f"Set `{profile.api_key_env}`."
+        )
+    info = lookup(model)
+    return ModelChoice(
+        "anthropic" if profile.dialect == "anthropic" else "openai-chat",
+        name,
+        model,
+        base_url=base_url,
+        key=key,
+        headers=profile.headers,
+        window=profile.context_window or info.window,
+        max_output=profile.max_output or info.max_output,
+        quirks=frozenset(profile.quirks),
+    )
+
+
+def _checked(url: str, source: str) -> str:
+    scheme, host = _parts(url)
+    if scheme not in {"http", "https"} or not host:
+        raise ConfigError(
+            f"the base URL in `{source}` is no web address",
+            hint="It begins with `https://`, or `http://` for a server of your own.",
+        )
+    return url
+
+
+def _unknown(name: str, profiles: Mapping[str, Profile]) -> ConfigError:
+    import difflib  # only for people who mistype: 3 ms
+
+    known = ("offline", *ALIASES, *KNOWN, *profiles, *(f"{p.name}/" for p in PROVIDERS))
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    hint = f"Did you mean {', '.join(f'`{n}`' for n in near)}? " if near else ""
+    return ConfigError(
+        f"unknown model `{name}`",
+        hint=f"{hint}Any model can be had as `provider/model`, for instance `openai/{name}`.",
+    )

@@ -1,0 +1,51 @@
+"""Lone surrogates: half characters that JSON can spell and UTF-8 cannot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["Rejoin", "mend", "mend_all"]
+
+
+def mend(text: str) -> str:
+    """Join surrogate pairs and replace lone halves by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def mend_all(value: Any) -> Any:
+    """``mend`` every string in a JSON value, keys too."""
+    match value:
+        case str():
+            return mend(value)
+        case dict():
+            return {mend(str(k)): mend_all(v) for k, v in value.items()}
+        case list() | tuple():
+            return [mend_all(item) for item in value]
+        case _:
+            return value
+
+
+class Rejoin:
+    """``mend`` for text in pieces: some servers split a pair over two of them."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def add(self, text: str) -> str:
+        if self._held:
+            text, self._held = self._held + text, ""
+        elif text.isascii():
+            return text
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._held = text[:-1], text[-1]
+        return mend(text)
+
+    def end(self) -> str:
+        held, self._held = self._held, ""
+        return mend(held)

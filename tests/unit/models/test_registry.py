@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import pytest
+
+from claw.errors import ConfigError
+from claw.models.anthropic.client import AnthropicClient
+from claw.models.catalog import canonical, lookup
+from claw.models.openai_chat.client import OpenAIChatClient
+from claw.models.registry import PROVIDERS, Profile, build, resolve
+
+LOCAL = "http://127.0.0.1:9"
+KEY = {"ANTHROPIC_API_KEY": "sk-secret"}
+
+
+def test_nothing_configured_is_the_offline_model():
+    choice = resolve(None, env={})
+    assert (choice.kind, choice.named) == ("offline", False)
+    assert resolve("offline", env=KEY).named
+
+
+def test_a_key_without_a_model_takes_the_first_provider_in_order():
+    both = resolve(None, env={**KEY, "OPENAI_API_KEY": "k"})
+    assert (both.provider, both.named) == ("anthropic", False)
+    assert resolve("", env={"OPENAI_API_KEY": "k"}).kind == "openai-chat"
+    assert resolve(None, env={"GROQ_API_KEY": "k", "XAI_API_KEY": "k"}).provider == "groq"
+    assert resolve(None, env={"ANTHROPIC_API_KEY": "  "}).kind == "offline"
+
+
+def test_aliases_and_the_catalogue():
+    choice = resolve("opus", env=KEY)
+    assert choice.model.startswith("claude-opus-")
+    assert choice.window
+    assert choice.max_output
+    assert choice.base_url == "https://api.anthropic.com"
+
+
+def test_key_and_bearer_token():
+    assert (resolve("opus", env=KEY).key, resolve("opus", env=KEY).bearer) == ("sk-secret", False)
+    token = resolve("opus", env={"ANTHROPIC_AUTH_TOKEN": " t "})
+    assert (token.key, token.bearer) == ("t", True)
+
+
+def test_keys_never_show():
+    profile = Profile("openai-chat", LOCAL, headers={"x-token": "hidden"})
+    assert "sk-secret" not in repr(resolve("opus", env=KEY))
+    assert "hidden" not in repr(resolve("mine", env={}, profiles={"mine": profile}))
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model"),
+    [
+        ("claude-opus-4-5-20251101", "anthropic", "claude-opus-4-5-20251101"),
+        ("gpt-5", "openai", "gpt-5"),
+        ("o3", "openai", "o3"),
+        ("deepseek-chat", "deepseek", "deepseek-chat"),
+        ("openrouter/anthropic/claude-haiku-4.5", "openrouter", "anthropic/claude-haiku-4.5"),
+        ("groq/anything-at-all", "groq", "anything-at-all"),
+    ],
+)
+def test_names_find_their_provider(name, provider, model):
+    env = {variable: "k" for p in PROVIDERS for variable in p.key_env}
+    choice = resolve(name, env=env)
+    assert (choice.provider, choice.model) == (provider, model)
+
+
+def test_asked_for_without_credentials():
+    with pytest.raises(ConfigError) as raised:
+        resolve("opus", env={})
+    assert "ANTHROPIC_API_KEY" in raised.value.hint
+    with pytest.raises(ConfigError):
+        resolve("openai/gpt-5", env=KEY)
+
+
+def test_a_server_of_this_machine_needs_no_key():
+    assert resolve("fake-model", env={"ANTHROPIC_BASE_URL": LOCAL}).kind == "anthropic"
+    assert resolve("fake-model", env={"OPENAI_BASE_URL": LOCAL}).kind == "openai-chat"
+    assert resolve(None, env={"OPENAI_BASE_URL": LOCAL}).provider == "openai"
+    with pytest.raises(ConfigError):
+        resolve("fake-model", env={"ANTHROPIC_BASE_URL": "https://example.com"})
+
+
+def test_two_base_urls():
+    env = {"ANTHROPIC_BASE_URL": LOCAL, "OPENAI_BASE_URL": LOCAL}
+    assert resolve("fake-model", env=env).provider == "anthropic"
+    assert resolve("fake-model", env={**env, "OPENAI_API_KEY": "k"}).provider == "openai"
+    assert resolve("gpt-5", env=env).provider == "openai"
+    assert resolve("claude-x", env={"OPENAI_BASE_URL": LOCAL}).provider == "openai"
+
+
+def test_unknown_names_are_refused_with_the_nearest():
+    with pytest.raises(ConfigError) as raised:
+        resolve("claude-sonet", env={})
+    assert "ANTHROPIC_API_KEY" in raised.value.hint
+    with pytest.raises(ConfigError) as raised:
+        resolve("sonet", env=KEY)
+    assert "`sonnet`" in raised.value.hint
+    with pytest.raises(ConfigError):
+        resolve("groq/", env={"GROQ_API_KEY": "k"})
+
+
+def test_profiles():
+    profile = Profile(
+        "openai-chat", "https://llm.example.com/v1", "MY_KEY", {"x-a": "b"}, 8_000, 2_000
+    )
+    profiles = {"mine": profile, "openai": Profile("anthropic", LOCAL)}
+    choice = resolve("mine/some/model", env={"MY_KEY": "k"}, profiles=profiles)
+    assert (choice.kind, choice.provider, choice.model) == ("openai-chat", "mine", "some/model")
+    assert (choice.window, choice.max_output, choice.key) == (8_000, 2_000, "k")
+    assert resolve("mine", env={"MY_KEY": "k"}, profiles=profiles).model == "mine"
+    assert resolve("openai/x", env={}, profiles=profiles).kind == "anthropic"
+    with pytest.raises(ConfigError):
+        resolve("mine/x", env={}, profiles=profiles)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Profile("smoke-signals", LOCAL),
+        Profile("openai-chat", "localhost:80"),
+        Profile("openai-chat", ""),
+        Profile("openai-chat", "http://[::"),
+        Profile("openai-chat", LOCAL, quirks=("unheard_of",)),
+    ],
+)
+def test_broken_profiles(profile):
+    with pytest.raises(ConfigError):
+        resolve("mine/x", env={}, profiles={"mine": profile})
+
+
+def test_script_and_chaos():
+    assert resolve("script:a b.jsonl", env={}).model == "a b.jsonl"
+    assert resolve("script:x", env={}).kind == "script"
+    assert resolve("chaos:7", env={}).kind == "chaos"
+
+
+def test_build():
+    assert isinstance(build(resolve("opus", env=KEY)), AnthropicClient)
+    assert isinstance(build(resolve("x", env={"OPENAI_BASE_URL": LOCAL})), OpenAIChatClient)
+    assert build(resolve("opus", env=KEY)).window == resolve("opus", env=KEY).window
+    with pytest.raises(ValueError, match="offline"):
+        build(resolve(None, env={}))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("claude-sonnet-4-5", "claude-sonnet-4-5-20250929"),
+        ("anthropic/claude-haiku-4.5", "claude-haiku-4.5"),
+        ("gpt-5", "gpt-5-2025-08-07"),
+        ("us.anthropic.claude-opus-4-1-20250805-v1:0", "claude-opus-4-1"),
+    ],
+)
+def test_the_same_model_by_two_names(one, other):
+    assert canonical(one) == canonical(other)
+
+
+def test_different_models_stay_different():
+    assert canonical("claude-sonnet-4") != canonical("claude-sonnet-4-5")
+    assert lookup("claude-haiku-4.5") == lookup("claude-haiku-4-5-20251001")
+    assert lookup("never-heard-of").window is None
