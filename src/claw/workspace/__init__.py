@@ -1,0 +1,1 @@
+"""The local machine behind ports: files beneath a root, processes, time."""
