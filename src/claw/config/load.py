@@ -1,0 +1,403 @@
+"""``load_settings``: every layer of settings, merged, with the origin of each value.
+
+Precedence: managed > flags > environment > project-local > project > user > default.
+Rules, directories and hooks of all layers add up. Of a project's files only ``deny``
+and ``ask`` rules count: nothing else of a project is obeyed before it is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from claw.config.check import Problem, check
+from claw.config.lines import Lines, Path, dotted, find_lines, line_at
+from claw.config.paths import (
+    MANAGED,
+    Homes,
+    Layer,
+    find_homes,
+    managed_objection,
+    settings_files,
+)
+from claw.config.settings import Settings
+from claw.errors import ConfigError
+from claw.types.hooks import HookEvent
+from claw.types.permissions import Behavior
+
+__all__ = ["FLAGS", "HookText", "Loaded", "Origin", "RuleText", "load_settings"]
+
+LARGEST = 1024 * 1024
+
+# The flag that sets each key, for messages and for `claw config`.
+FLAGS = {
+    "model": "--model",
+    "fallbackModel": "--fallback-model",
+    "effort": "--effort",
+    "permissions.defaultMode": "--permission-mode",
+    "permissions.allow": "--allowedTools",
+    "permissions.deny": "--disallowedTools",
+    "permissions.additionalDirectories": "--add-dir",
+    "limits.maxTurns": "--max-turns",
+    "limits.maxBudgetUsd": "--max-budget-usd",
+    "limits.maxBudgetTokens": "--max-budget-tokens",
+    "limits.maxTime": "--max-time",
+    "compaction.auto": "--auto-compact",
+    "compaction.threshold": "--auto-compact",
+}
+VARIABLES = {"CLAW_MODEL": "model", "CLAW_PERMISSION_MODE": "permissions.defaultMode"}
+UNTRUSTED: tuple[Layer, ...] = ("project", "project-local")
+BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """A value and where it is from: ``file:line``, ``flag --x``, ``environment X``, ``default``."""
+
+    value: Any
+    source: str
+
+
+class RuleText(msgspec.Struct, frozen=True):
+    """A permission rule as it was written."""
+
+    behavior: Behavior
+    text: str
+    source: str
+    layer: Layer
+
+
+class HookText(msgspec.Struct, frozen=True):
+    """A command hook as it was declared. ``timeout`` in seconds, None for the usual one."""
+
+    event: HookEvent
+    matcher: str
+    command: str
+    timeout: float | None
+    on_failure: Literal["warn", "block"]
+    source: str
+    layer: Layer
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """``origins`` tells of every value that something set, by dotted key."""
+
+    settings: Settings
+    homes: Homes
+    origins: Mapping[str, Origin]
+    rules: tuple[RuleText, ...]
+    hooks: tuple[HookText, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def provenance(self) -> dict[str, Origin]:
+        """``origins``, and the defaults of all other keys that have one. Sorted."""
+        found = {dotted(path): Origin(value, "default") for path, value in _leaves_of_defaults()}
+        return dict(sorted((found | dict(self.origins)).items()))
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """One layer as it was read: what of it can be used, and how to name a place in it."""
+
+    layer: Layer
+    values: dict[str, Any]
+    place: str
+    lines: Lines | None = None
+
+    def origin(self, path: Path) -> str:
+        if self.lines is None:
+            return self.place
+        line = self.lines.of(path)
+        return f"{self.place}:{line}" if line else self.place
+
+
+def load_settings(
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    settings_file: str | None = None,
+    managed_file: str = MANAGED,
+) -> Loaded:
+    """Read all layers. ``flags`` are values by dotted key; ``settings_file`` is ``--settings``.
+
+    Files that cannot be used are ``problems``; a flag, variable or ``--settings`` that
+    cannot be used raises ``ConfigError``.
+    """
+    homes = find_homes(cwd, env)
+    problems: list[Problem] = []
+    sources: list[_Source] = []
+    managed: list[_Source] = []
+    for file in settings_files(homes, managed_file):
+        data = _read(file.path, problems)
+        if data is None:
+            continue
+        if file.layer == "managed":
+            objection = managed_objection(file.path)
+            if objection:
+                message = f"not honoured: {objection}"
+                hint = "Run `chown root` and `chmod go-w` on it."
+                problems.append(Problem("unreadable", file.path, 0, message, hint))
+                continue
+        source = _source(file.layer, file.path, data, problems)
+        (managed if file.layer == "managed" else sources).append(source)
+    sources += _environment(env)
+    sources += _settings_flag(settings_file, cwd)
+    sources += _flags(flags or {})
+    sources += managed
+    return _merged(homes, sources, problems)
+
+
+# -- reading -------------------------------------------------------------------
+
+
+def _read(path: str, problems: list[Problem]) -> bytes | None:
+    """The bytes of a regular file, None where there is none."""
+    try:
+        # A FIFO must not hang the start.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+        problems.append(Problem("unreadable", path, 0, message))
+        return None
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+            message = "not a regular file of at most 1 MiB"
+            problems.append(Problem("unreadable", path, 0, message))
+            return None
+        return file.read()
+
+
+def _source(layer: Layer, path: str, data: bytes, problems: list[Problem]) -> _Source:
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        value = msgspec.json.decode(data) if data.strip() else {}
+        lines = find_lines(data.decode())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        problems.append(_syntax_problem(path, data, error))
+        value, lines = _salvage(data.decode("utf-8", "replace"))
+    if layer not in UNTRUSTED:
+        return _Source(layer, check(value, path, lines, problems.append), path, lines)
+    trusted, ignored = _of_a_project(value)
+    if ignored:
+        message = f"ignored: projects are not trusted yet ({', '.join(ignored)})"
+        hint = "Put what you want to use into your own settings. `deny` and `ask` rules count."
+        line = lines.of((ignored[0].split(".")[0],))
+        problems.append(Problem("ignored", path, line, message, hint))
+    # A repeated key among what is ignored anyway is nobody's problem.
+    lines = msgspec.structs.replace(lines, repeated=_about_rules(lines.repeated))
+    return _Source(layer, check(trusted, path, lines, problems.append), path, lines)
+
+
+def _syntax_problem(path: str, data: bytes, error: Exception) -> Problem:
+    offset = re.search(r"\(byte (\d+)\)", str(error))
+    line = line_at(data, int(offset[1])) if offset else line_at(data, len(data))
+    if isinstance(error, UnicodeDecodeError):
+        line = line_at(data, error.start)
+    message = re.sub(r" \(byte \d+\)", "", str(error)) or "nested too deeply"
+    return Problem(
+        "syntax",
+        path,
+        line,
+        f"{message}; of this file only the deny and ask rules that can be read count",
+        "Settings are JSON: no comments, no comma after the last element.",
+    )
+
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+RULE_LIST = re.compile(rf'"(deny|ask)"\s*:\s*\[((?:\s*(?:{STRING}|,|//[^\n]*))*)')
+
+
+def _salvage(text: str) -> tuple[dict[str, Any], Lines]:
+    """The deny and ask rules of a text that is not JSON, with their lines."""
+    rules: dict[str, list[str]] = {}
+    lines: dict[Path, int] = {}
+    for found in RULE_LIST.finditer(text):
+        listed = rules.setdefault(found[1], [])
+        for string in re.finditer(STRING, found[2]):
+            try:
+                rule = msgspec.json.decode(string[0], type=str)
+            except msgspec.DecodeError:
+                continue
+            line = text.count("\n", 0, found.start(2) + string.start()) + 1
+            lines["permissions", found[1], len(listed)] = line
+            listed.append(rule)
+    return ({"permissions": rules} if rules else {}), Lines(lines)
+
+
+def _of_a_project(value: Any) -> tuple[Any, list[str]]:
+    """What counts of an untrusted project's settings, and the names of what does not."""
+    if not isinstance(value, dict):
+        return value, []
+    permissions = value.get("permissions", {})
+    ignored = [key for key in value if key not in ("permissions", "$schema")]
+    if not isinstance(permissions, dict):
+        return {"permissions": permissions}, ignored
+    ignored += [f"permissions.{key}" for key in permissions if key not in ("deny", "ask")]
+    kept = {key: rules for key, rules in permissions.items() if key in ("deny", "ask")}
+    return {"permissions": kept}, ignored
+
+
+def _about_rules(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(path for path in paths if path[:1] == ("permissions",) and path[1:2] != ("allow",))
+
+
+# -- layers that are not files ----------------------------------------------------
+
+
+def _environment(env: Mapping[str, str]) -> list[_Source]:
+    return [
+        _given("environment", {key: env[variable]}, f"environment {variable}", variable)
+        for variable, key in VARIABLES.items()
+        if env.get(variable)
+    ]
+
+
+def _flags(flags: Mapping[str, Any]) -> list[_Source]:
+    return [
+        _given("flags", {key: value}, f"flag {FLAGS[key]}", FLAGS[key])
+        for key, value in flags.items()
+        if value is not None
+    ]
+
+
+def _settings_flag(settings_file: str | None, cwd: str) -> list[_Source]:
+    """``--settings FILE`` or ``--settings '{...}'``."""
+    if settings_file is None:
+        return []
+    problems: list[Problem] = []
+    if settings_file.lstrip().startswith("{"):
+        path, data = "--settings", settings_file.encode("utf-8", "surrogateescape")
+    else:
+        path = os.path.join(cwd, os.path.expanduser(settings_file))
+        found = _read(path, problems)
+        if found is None and not problems:
+            raise ConfigError(f"--settings: there is no file {path}")
+        data = found or b""
+    source = _source("flags", path, data, problems)
+    if problems:
+        raise ConfigError(f"--settings: {problems[0]}", hint=problems[0].hint)
+    return [source]
+
+
+def _given(layer: Layer, values: dict[str, Any], place: str, name: str) -> _Source:
+    nested: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, last = key.split(".")
+        inner = nested
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        inner[last] = value
+    problems: list[Problem] = []
+    usable = check(nested, name, Lines(), problems.append)
+    if problems:
+        raise ConfigError(str(problems[0]), hint=problems[0].hint)
+    return _Source(layer, usable, place)
+
+
+# -- merging -------------------------------------------------------------------
+
+
+def _merged(homes: Homes, sources: list[_Source], problems: list[Problem]) -> Loaded:
+    values: dict[str, Any] = {}
+    origins: dict[str, Origin] = {}
+    rules: list[RuleText] = []
+    hooks: list[HookText] = []
+    for source in sources:
+        _merge(values, source.values, source, (), origins)
+        rules += _rules(source)
+        hooks += _hooks(source)
+    return Loaded(
+        msgspec.convert(values, Settings) if values else Settings(),
+        homes,
+        origins,
+        tuple(rules),
+        tuple(hooks),
+        tuple(problems),
+    )
+
+
+def _merge(
+    into: dict[str, Any],
+    values: Mapping[str, Any],
+    source: _Source,
+    path: Path,
+    origins: dict[str, Origin],
+) -> None:
+    """Objects are merged key by key, lists add up, anything else is replaced."""
+    for key, value in values.items():
+        here = (*path, key)
+        if isinstance(value, dict):
+            _merge(into.setdefault(key, {}), value, source, here, origins)
+        elif isinstance(value, list):
+            into[key] = listed = [*into.get(key, ())]
+            for n, item in enumerate(value):
+                if item is not None:
+                    name = f"{dotted(here)}[{len(listed)}]"
+                    origins[name] = Origin(item, source.origin((*here, n)))
+                    listed.append(_without_gaps(item))
+        else:
+            into[key] = value
+            origins[dotted(here)] = Origin(value, source.origin(here))
+
+
+def _without_gaps(value: Any) -> Any:
+    """Without the places that unusable elements left in lists."""
+    if isinstance(value, dict):
+        return {key: _without_gaps(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_gaps(item) for item in value if item is not None]
+    return value
+
+
+def _rules(source: _Source) -> list[RuleText]:
+    permissions = source.values.get("permissions", {})
+    return [
+        RuleText(behavior, text, source.origin(("permissions", behavior, n)), source.layer)
+        for behavior in BEHAVIORS
+        for n, text in enumerate(permissions.get(behavior, ()))
+        if text is not None
+    ]
+
+
+def _hooks(source: _Source) -> list[HookText]:
+    default: Literal["warn", "block"] = "block" if source.layer == "managed" else "warn"
+    return [
+        HookText(
+            event,
+            group.get("matcher", ""),
+            hook["command"],
+            hook.get("timeout"),
+            hook.get("onFailure") or default,
+            source.origin(("hooks", event, n, "hooks", m)),
+            source.layer,
+        )
+        for event, groups in source.values.get("hooks", {}).items()
+        for n, group in enumerate(groups)
+        if group is not None
+        for m, hook in enumerate(group["hooks"])
+        if hook is not None
+    ]
+
+
+def _leaves_of_defaults() -> list[tuple[Path, Any]]:
+    leaves: list[tuple[Path, Any]] = []
+
+    def visit(struct: msgspec.Struct, path: Path) -> None:
+        for field in msgspec.structs.fields(struct):
+            value = getattr(struct, field.name)
+            here = (*path, field.encode_name)
+            if isinstance(value, msgspec.Struct):
+                visit(value, here)
+            elif not isinstance(value, tuple | dict):
+                leaves.append((here, value))
+
+    visit(Settings(), ())
+    return leaves

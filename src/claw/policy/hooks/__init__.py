@@ -1,0 +1,1 @@
+"""Command hooks: how they are declared, what their output says, and how they are run."""
