@@ -1,0 +1,1 @@
+"""What the model is told first: the system prompt, instruction files, the environment."""

@@ -1,0 +1,1 @@
+"""Recordings: every session is one, and this room compares and plays them."""

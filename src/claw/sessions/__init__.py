@@ -1,0 +1,1 @@
+"""Sessions: the journal, its one parser, the index of a project's sessions, and blobs."""
