@@ -1,0 +1,579 @@
+"""The composition root: the one file that furnishes the house.
+
+A front end says what it wishes for; ``furnish`` reads the settings, picks the
+adapters, opens the session and hands out a ``ConversationRuntime``. Rooms get
+plain arguments and know nothing of each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from claw.config.load import Loaded, load_settings
+from claw.config.settings import Provider
+from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed
+from claw.models.offline.client import CONNECT_HINT, OfflineModel
+from claw.models.registry import ModelChoice, Profile, build, resolve
+from claw.models.scripted import ScriptedModel, load_script
+from claw.models.transport import HttpxTransport
+from claw.policy.headless import HeadlessApprover
+from claw.policy.hooks.declared import HookDeclaration, declare, matcher_problem
+from claw.policy.hooks.runner import CommandHooks
+from claw.policy.permissions import ModePolicy
+from claw.policy.redact import KnownSecrets, known_secrets
+from claw.policy.rules import parse_rule
+from claw.ports import (
+    Approver,
+    Blobs,
+    Clock,
+    EventSink,
+    Ids,
+    Journal,
+    ModelClient,
+    Ports,
+    Processes,
+    Tool,
+)
+from claw.prompts.environment import gather_environment
+from claw.prompts.instructions import discover_instructions
+from claw.prompts.system import build_system_prompt
+from claw.runtime.conversation import ConversationRuntime
+from claw.runtime.limits import Limit, MaxSteps, MaxTokens
+from claw.runtime.request import Prompt
+from claw.runtime.turn import TurnOptions
+from claw.sessions.blobs import FileBlobs, MemoryBlobs, blobs_dir
+from claw.sessions.directories import may_create
+from claw.sessions.index import find, session_path
+from claw.sessions.journal import FileJournal, MemoryJournal
+from claw.sessions.record import utc
+from claw.tools.catalog import ToolList, builtin_tools
+from claw.types.entries import (
+    SCHEMA,
+    Event,
+    KnownEntry,
+    ModeChanged,
+    Origin,
+    PromptInstalled,
+    SessionStarted,
+)
+from claw.types.events import Notice
+from claw.types.permissions import MODE_ALIASES, MODES, PermissionMode, Rule
+from claw.types.request import Request, Sampling
+from claw.types.results import TurnSummary
+from claw.types.session import SessionState
+from claw.types.tools import ToolSpec
+from claw.types.transcript import Transcript
+from claw.types.usage import Usage
+from claw.version import __version__
+from claw.workspace.clock import SystemClock, SystemIds
+from claw.workspace.files import LocalWorkspace
+from claw.workspace.guard import Guard
+from claw.workspace.processes import LocalProcesses
+
+__all__ = ["House", "Lent", "Wishes", "furnish", "open_conversation", "run"]
+
+
+class Wishes(msgspec.Struct, frozen=True):
+    """What a front end asks for. None means: as the settings say.
+
+    ``session`` is ``latest`` or a reference (id, prefix, path) to go on with;
+    ``ephemeral`` keeps the session in memory only. ``tools`` is what is offered
+    (names or aliases), ``allow`` and ``deny`` are rules. Times are in seconds.
+    ``at_once`` says that a turn follows without a person waiting at a prompt first.
+    """
+
+    cwd: str = "."
+    model: str | None = None
+    mode: str | None = None
+    session: str | None = None
+    session_id: str | None = None
+    ephemeral: bool = False
+    system_prompt: str | None = None
+    append_system_prompt: str = ""
+    tools: tuple[str, ...] | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[str, ...] = ()
+    settings_file: str | None = None
+    max_steps: int | None = None
+    max_seconds: float | None = None
+    max_tokens: int | None = None
+    fail_on_denied: bool = False
+    effort: str = ""
+    origin: Origin = "user"
+    at_once: bool = False
+    env: Mapping[str, str] = {}
+
+
+class Lent(msgspec.Struct, frozen=True):
+    """Parts that a test or a program brings along; None takes the real one.
+
+    ``tools`` are offered besides claw's own.
+    """
+
+    model: ModelClient | None = None
+    clock: Clock | None = None
+    ids: Ids | None = None
+    tools: tuple[Tool, ...] = ()
+
+
+class House(msgspec.Struct, frozen=True):
+    """A furnished conversation and what a front end may want to know of it.
+
+    ``notices`` are for the person, before the first turn. ``journal_path`` is
+    None for a session in memory.
+    """
+
+    runtime: ConversationRuntime
+    choice: ModelChoice
+    loaded: Loaded
+    session_id: str
+    journal_path: str | None
+    cwd: str
+    tools: tuple[ToolSpec, ...]
+    system: str
+    new: bool
+    notices: tuple[Notice, ...]
+    stack: AsyncExitStack
+
+    async def close(self) -> None:
+        """End what runs and release everything, in the reverse order of its making."""
+        await self.runtime.close()
+        await self.stack.aclose()
+
+
+async def furnish(
+    wishes: Wishes,
+    *,
+    approver: Approver | None = None,
+    sink: EventSink | None = None,
+    lent: Lent | None = None,
+) -> House:
+    """Build everything for one session, new or resumed.
+
+    Nothing is written before the first turn. Raises ``ConfigError`` and ``SessionError``.
+    """
+    stack = AsyncExitStack()
+    try:
+        return await _furnish(wishes, approver, sink, lent or Lent(), stack)
+    except BaseException:
+        await stack.aclose()
+        raise
+
+
+async def _furnish(
+    wishes: Wishes,
+    approver: Approver | None,
+    sink: EventSink | None,
+    lent: Lent,
+    stack: AsyncExitStack,
+) -> House:
+    cwd = _existing_directory(wishes.cwd)
+    loaded = _settings(wishes, cwd)
+    choice = _choice(wishes, loaded, lent)
+    clock = lent.clock or SystemClock()
+    opened = _open_session(wishes, loaded.homes.config, cwd, clock, lent.ids or SystemIds())
+    stack.callback(opened.close)
+    environ = {**wishes.env, **loaded.settings.env}
+    guard = Guard()
+    stack.callback(guard.close)
+    processes = LocalProcesses(cwd, environ, guard)
+    workspace = _workspace(cwd, wishes, loaded, opened)
+
+    # The system prompt waits for git; what takes long to load is loaded meanwhile.
+    system, model = await asyncio.gather(
+        _system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
+        _client(choice, opened.blobs, lent, wishes.at_once, stack),
+    )
+
+    def hidden(path: str) -> bool:
+        return policy.hides(path)  # made below: rules are read with the tools' names at hand
+
+    builtin = builtin_tools(workspace, processes, hidden=hidden)
+    offered = [*builtin, *lent.tools]
+    tools = ToolList(offered, only=wishes.tools)
+    policy, rule_notices = _policy(loaded, [tool.spec for tool in offered])
+    hooks, hook_notices = _hooks(loaded)
+    mode = _mode(loaded.settings.permissions.default_mode)
+
+    def opening() -> list[KnownEntry]:
+        entries = [*opened.opening]
+        entries += _install(opened, system, tools.specs(), policy.rules, hooks)
+        if wishes.mode is not None and opened.state.mode not in (None, mode):
+            entries.append(ModeChanged(mode))
+        return entries
+
+    runtime = ConversationRuntime(
+        Ports(
+            model=model,
+            tools=tools,
+            workspace=workspace,
+            policy=policy,
+            approver=approver or HeadlessApprover(),
+            hooks=CommandHooks(
+                hooks,
+                processes,
+                session_id=opened.session_id,
+                transcript_path=opened.path or "",
+                cwd=cwd,
+                clock=clock,
+                project_dir=loaded.homes.project,
+                specs=tools.specs(),
+            ),
+            redactor=KnownSecrets(known_secrets(environ)),
+            journal=opened.journal,
+            blobs=opened.blobs,
+            compactor=CannotCompact(),
+            sink=sink or _Nobody(),
+            clock=clock,
+        ),
+        state=opened.state,
+        opening=opening,
+        prompt=Prompt(system, tools.specs()),
+        sampling=Sampling(
+            "scripted" if choice.kind == "script" else choice.model,
+            loaded.settings.max_output_tokens,
+            loaded.settings.effort or "",
+        ),
+        mode=mode,
+        options=_options(wishes, loaded),
+    )
+    return House(
+        runtime=runtime,
+        choice=choice,
+        loaded=loaded,
+        session_id=opened.session_id,
+        journal_path=opened.path,
+        cwd=cwd,
+        tools=tools.specs(),
+        system=system,
+        new=opened.state.prompt is None,
+        notices=(
+            *(Notice("settings", "warning", str(problem)) for problem in loaded.problems),
+            *(Notice("session", "warning", note) for note in opened.notes),
+            *rule_notices,
+            *hook_notices,
+            *_about_the_model(choice),
+        ),
+        stack=stack,
+    )
+
+
+@asynccontextmanager
+async def open_conversation(
+    cwd: str = ".",
+    *,
+    model: str | ModelClient | None = None,
+    permission_mode: str | None = None,
+    session: str | None = None,
+    approver: Approver | None = None,
+    tools: tuple[Tool, ...] = (),
+    settings: str | None = None,
+    env: Mapping[str, str] | None = None,
+) -> AsyncGenerator[ConversationRuntime, None]:
+    """``claw.open``: a conversation for a program.
+
+    ``model`` is a name or a client; ``session`` a reference to go on with;
+    ``tools`` are offered besides claw's own; ``settings`` is a settings file.
+    Without an ``approver``, what would be asked is denied.
+    """
+    named = model if isinstance(model, str) or model is None else None
+    wishes = Wishes(
+        cwd=cwd,
+        model=named,
+        mode=permission_mode,
+        session=session,
+        settings_file=settings,
+        origin="sdk",
+        env=dict(os.environ if env is None else env),
+    )
+    lent = Lent(model=None if isinstance(model, str) else model, tools=tools)
+    house = await furnish(wishes, approver=approver, lent=lent)
+    try:
+        yield house.runtime
+    finally:
+        await house.close()
+
+
+def run(prompt: str, cwd: str = ".", **options: Any) -> TurnSummary:
+    """``claw.run``: one turn in a conversation of its own; ``options`` as for ``claw.open``.
+
+    For scripts without an event loop; inside one, use ``claw.open``.
+    """
+
+    async def turn() -> TurnSummary:
+        async with open_conversation(cwd, **options) as conversation:
+            return await conversation.run_turn(prompt)
+
+    return asyncio.run(turn())
+
+
+class CannotCompact:
+    """The compactor of a claw that has none yet: it makes no room, so an overflow ends the turn."""
+
+    def target(self, request: Request, reported: Usage, window: int | None) -> int | None:
+        return None
+
+    async def make_room(
+        self, transcript: Transcript, keep_rounds: int, target_tokens: int | None, focus: str
+    ) -> None:
+        return None
+
+
+class _Nobody:
+    def emit(self, event: Event) -> None:
+        """Nobody listens."""
+
+
+# -- settings ------------------------------------------------------------------
+
+
+def _existing_directory(path: str) -> str:
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):
+        raise ConfigError(f"{path} is not a directory", hint="Name an existing one with `--cwd`.")
+    return real
+
+
+def _settings(wishes: Wishes, cwd: str) -> Loaded:
+    flags: dict[str, Any] = {
+        "model": wishes.model,
+        "effort": wishes.effort or None,
+        "permissions.defaultMode": wishes.mode,
+        "permissions.allow": list(wishes.allow) or None,
+        "permissions.deny": list(wishes.deny) or None,
+        "permissions.additionalDirectories": list(wishes.add_dirs) or None,
+        "limits.maxTurns": wishes.max_steps,
+        "limits.maxBudgetTokens": wishes.max_tokens,
+        "limits.maxTime": wishes.max_seconds,
+    }
+    given = {key: value for key, value in flags.items() if value is not None}
+    return load_settings(cwd=cwd, env=wishes.env, flags=given, settings_file=wishes.settings_file)
+
+
+def _mode(setting: str | None) -> PermissionMode:
+    named = MODE_ALIASES.get(setting or "default", setting or "default")
+    return next(mode for mode in MODES if mode == named)
+
+
+def _options(wishes: Wishes, loaded: Loaded) -> TurnOptions:
+    """Where limits are listed: one line each."""
+    limits = loaded.settings.limits
+    listed: list[Limit] = [MaxSteps(limits.max_turns) if limits.max_turns else MaxSteps()]
+    if limits.max_budget_tokens:
+        listed.append(MaxTokens(limits.max_budget_tokens))
+    return TurnOptions(
+        limits=tuple(listed),
+        max_seconds=limits.max_time,
+        fail_on_denied=wishes.fail_on_denied,
+        origin=wishes.origin,
+    )
+
+
+def _policy(loaded: Loaded, specs: Sequence[ToolSpec]) -> tuple[ModePolicy, list[Notice]]:
+    rules: list[Rule] = []
+    problems: list[Notice] = []
+    for text in loaded.rules:
+        parsed = parse_rule(text.text, text.behavior, text.source, specs)
+        if isinstance(parsed, Rule):
+            rules.append(parsed)
+        elif parsed.behavior == "deny":  # better no start than one without its fence
+            raise ConfigError(str(parsed), hint="Correct the rule, or take it out.")
+        else:
+            problems.append(Notice("rule", "warning", str(parsed)))
+    return ModePolicy(rules), problems
+
+
+def _hooks(loaded: Loaded) -> tuple[tuple[HookDeclaration, ...], list[Notice]]:
+    hooks: list[HookDeclaration] = []
+    problems: list[Notice] = []
+    for hook in loaded.hooks:
+        if problem := matcher_problem(hook.matcher):
+            problems.append(Notice("hook", "warning", f"{hook.source}: {problem}"))
+        hooks.append(
+            declare(
+                hook.event,
+                hook.command,
+                matcher=hook.matcher,
+                timeout=hook.timeout,
+                on_failure=hook.on_failure,
+                source=hook.source,
+            )
+        )
+    return tuple(hooks), problems
+
+
+# -- the model -----------------------------------------------------------------
+
+
+def _choice(wishes: Wishes, loaded: Loaded, lent: Lent) -> ModelChoice:
+    if lent.model is not None:
+        return ModelChoice("script", "lent", "lent")
+    profiles = {name: _profile(given) for name, given in loaded.settings.providers.items()}
+    return resolve(loaded.settings.model, env=wishes.env, profiles=profiles)
+
+
+def _profile(given: Provider) -> Profile:
+    return Profile(
+        dialect=given.dialect,
+        base_url=given.base_url,
+        api_key_env=given.api_key_env,
+        headers=given.headers,
+        context_window=given.context_window,
+        max_output=given.max_output,
+        quirks=tuple(name for name, on in given.quirks.items() if on),
+    )
+
+
+async def _client(
+    choice: ModelChoice, blobs: Blobs, lent: Lent, at_once: bool, stack: AsyncExitStack
+) -> ModelClient:
+    if lent.model is not None:
+        return lent.model
+    match choice.kind:
+        case "offline":
+            return OfflineModel()
+        case "script":
+            return ScriptedModel(load_script(choice.model))
+        case "chaos":
+            raise ConfigError(
+                "`chaos:` is for tests: wrap a client in `claw.testing.ChaosModel`",
+                hint="Name a model, or `offline`.",
+            )
+        case _:
+            transport = HttpxTransport()
+            stack.push_async_callback(transport.aclose)
+            if at_once:
+                transport.warm()
+            return build(choice, transport=transport, blobs_get=blobs.get)
+
+
+def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
+    if choice.kind != "offline" or choice.named:
+        return ()
+    text = f"No model is configured: the offline model answers. {CONNECT_HINT}"
+    return (Notice("offline", "info", text),)
+
+
+# -- the session ---------------------------------------------------------------
+
+
+class _Opened(msgspec.Struct, frozen=True):
+    session_id: str
+    cwd: str
+    path: str | None
+    journal: Journal
+    blobs: Blobs
+    close: Callable[[], None]
+    state: SessionState = SessionState()
+    opening: tuple[KnownEntry, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def _open_session(wishes: Wishes, home: str, cwd: str, clock: Clock, ids: Ids) -> _Opened:
+    if wishes.session is not None:
+        return _resume(find(home, cwd, wishes.session), cwd, clock)
+    session_id = wishes.session_id or ids.session()
+    path = session_path(home, cwd, session_id)
+    if os.path.lexists(path):
+        raise SessionError(
+            f"there is a session `{session_id}` already",
+            hint=f"Go on with it: `--resume {session_id}`.",
+        )
+    started = SessionStarted(session_id, __version__, cwd, utc(clock.now()), schema=SCHEMA)
+    notes: tuple[str, ...] = ()
+    if not wishes.ephemeral and not may_create(os.path.dirname(path)):
+        notes = (f"{home} cannot be written: this session is kept in memory only",)
+    in_memory = wishes.ephemeral or bool(notes)
+    journal = MemoryJournal(now=clock.now) if in_memory else FileJournal(path, now=clock.now)
+    return _Opened(
+        session_id=session_id,
+        cwd=cwd,
+        path=None if in_memory else path,
+        journal=journal,
+        blobs=MemoryBlobs() if in_memory else FileBlobs(blobs_dir(path)),
+        close=journal.close,
+        opening=(started,),
+        notes=notes,
+    )
+
+
+def _resume(path: str, cwd: str, clock: Clock) -> _Opened:
+    journal, loaded = FileJournal.continue_from(path, now=clock.now)
+    state, notes = loaded.state, loaded.notes
+    if not state.session_id:
+        journal.close()
+        raise SessionNotFound(f"{path} holds no session", hint="Start a new one.")
+    if state.cwd != cwd:
+        notes = (*notes, f"this session began in {state.cwd}; it goes on in {cwd}")
+    return _Opened(
+        session_id=state.session_id,
+        cwd=cwd,
+        path=path,
+        journal=journal,
+        blobs=FileBlobs(blobs_dir(path)),
+        close=journal.close,
+        state=state,
+        notes=notes,
+    )
+
+
+def _workspace(cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened) -> LocalWorkspace:
+    """Results that were clipped name their blob: Read and Grep must reach it."""
+    own = (blobs_dir(opened.path),) if opened.path else ()
+    try:
+        return LocalWorkspace(
+            cwd,
+            loaded.settings.permissions.additional_directories,
+            own_dirs=own,
+            home=wishes.env.get("HOME", ""),
+        )
+    except ToolFailed as error:
+        raise ConfigError(error.message) from error
+
+
+async def _system_prompt(
+    wishes: Wishes, loaded: Loaded, opened: _Opened, *, date: str, processes: Processes
+) -> str:
+    """Built once a session: a resumed one goes on with the prompt that it has."""
+    if opened.state.prompt is not None:
+        return opened.blobs.get(opened.state.prompt.system).decode()
+    cwd, limit = opened.cwd, loaded.settings.instructions.max_bytes
+    instructions = discover_instructions(
+        cwd, user_dir=loaded.homes.config, **({"max_bytes": limit} if limit else {})
+    )
+    environment = await gather_environment(cwd=cwd, date=date, processes=processes)
+    return build_system_prompt(
+        environment=environment,
+        instructions=instructions,
+        append=wishes.append_system_prompt,
+        override=wishes.system_prompt or "",
+    )
+
+
+def _install(
+    opened: _Opened,
+    system: str,
+    tools: tuple[ToolSpec, ...],
+    rules: tuple[Rule, ...],
+    hooks: tuple[HookDeclaration, ...],
+) -> tuple[PromptInstalled, ...]:
+    """What stands before the conversation, on record once and again when it changed."""
+    blobs, before = opened.blobs, opened.state.prompt
+    installed = PromptInstalled(
+        system=blobs.put(system.encode("utf-8", "replace")),
+        tools=blobs.put(msgspec.json.encode(tools)),
+        rules=blobs.put(msgspec.json.encode(rules)),
+        hooks=blobs.put(msgspec.json.encode(hooks)),
+        reason="start" if before is None else "tools",
+    )
+    if before is not None and replace(before, reason="tools") == installed:
+        return ()
+    return (installed,)

@@ -1,0 +1,183 @@
+"""``Harness``: a real conversation, with your settings and files, and a model that you lend.
+
+Hooks, permission rules, tools, the system prompt and the journal are the real ones,
+in a home and a workspace of their own. Only the model is scripted, and the clock
+and the session's name are fixed, so that a run can be compared with a golden file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from claw.app import House, Lent, Wishes, furnish
+from claw.models.encode import encode_request
+from claw.models.scripted import ScriptedModel, ScriptReply
+from claw.ports import Approver, Clock, ModelClient, Tool
+from claw.replay.trajectory import trajectory
+from claw.sessions.load import read_entries
+from claw.testing.clock import FakeClock
+from claw.testing.validate import validate_anthropic, validate_chat, validate_request
+from claw.types.entries import KnownEntry
+from claw.types.events import AssistantEvent
+from claw.types.messages import Message, text_of
+from claw.types.request import Request
+from claw.types.results import TurnSummary
+from claw.types.usage import Usage
+
+__all__ = ["CheckedModel", "Harness"]
+
+SESSION = "session"
+
+
+class CheckedModel:
+    """Any client, with every request checked the way the strictest provider would.
+
+    A request that some provider would refuse, or that does not extend the one before
+    it, is an ``AssertionError`` at once.
+    """
+
+    def __init__(self, inner: ModelClient) -> None:
+        self.requests: list[Request] = []
+        self._inner = inner
+
+    @property
+    def window(self) -> int | None:
+        return self._inner.window
+
+    def cost(self, usage: Usage, model: str) -> float | None:
+        return self._inner.cost(usage, model)
+
+    async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
+        found = complaints(request)
+        before: tuple[Message, ...] = self.requests[-1].messages if self.requests else ()
+        if request.messages[: len(before)] != before:
+            found.append("the request does not extend the one before it")
+        assert not found, f"request {len(self.requests) + 1}: " + "; ".join(found)
+        self.requests.append(request)
+        stream = self._inner.stream(request)
+        try:
+            async for event in stream:
+                yield event
+        finally:
+            await stream.aclose()
+
+
+def complaints(request: Request) -> list[str]:
+    """What any provider would have against a request, in every dialect; none is good."""
+    found = validate_request(request)
+    checks = {"anthropic": validate_anthropic, "openai-chat": validate_chat}
+    for dialect, check in checks.items():
+        body = encode_request(
+            dialect,
+            request.messages,
+            request.tools,
+            request.system,
+            model=request.sampling.model,
+            max_tokens=request.sampling.max_tokens,
+        )
+        found += [f"{dialect}: {complaint}" for complaint in check(body)]
+    return found
+
+
+class Harness:
+    """``async with Harness(tmp_path, [calls(...), says(...)]) as run: await run.turn("...")``.
+
+    ``model`` is a script or any client. ``files`` are written to the workspace
+    first; ``settings`` become the user's settings file; ``wishes`` are fields of
+    ``claw.app.Wishes`` (``mode``, ``allow``, ``tools``, ...).
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model: Sequence[ScriptReply] | ModelClient,
+        *,
+        files: Mapping[str, str | bytes] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        tools: Sequence[Tool] = (),
+        clock: Clock | None = None,
+        **wishes: Any,
+    ) -> None:
+        self.home = folder / "home"
+        self.workspace = folder / "workspace"
+        self.script = ScriptedModel(model) if isinstance(model, Sequence) else None
+        self.model = CheckedModel(self.script or model)  # type: ignore[arg-type]
+        self._approver = approver
+        self._tools = tuple(tools)
+        self._clock = clock or FakeClock()
+        self._wishes = wishes
+        self._house: House | None = None
+        self.workspace.mkdir(parents=True, exist_ok=True)
+        (self.home / ".claw").mkdir(parents=True, exist_ok=True, mode=0o700)
+        for name, content in (files or {}).items():
+            path = self.workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        if settings is not None:
+            (self.home / ".claw/settings.json").write_bytes(msgspec.json.encode(settings))
+
+    @property
+    def house(self) -> House:
+        assert self._house is not None, "use the harness in `async with`"
+        return self._house
+
+    @property
+    def requests(self) -> list[Request]:
+        """What was sent to the model."""
+        return self.model.requests
+
+    @property
+    def entries(self) -> list[KnownEntry]:
+        """The session's journal, read back from disk."""
+        path = self.house.journal_path
+        assert path is not None, "an ephemeral session has no journal to read"
+        records = [record.entry for record in read_entries(path)]
+        return [entry for entry in records if isinstance(entry, KnownEntry)]
+
+    async def turn(self, prompt: str) -> TurnSummary:
+        """Run one turn to its end."""
+        return await self.house.runtime.run_turn(prompt)
+
+    def results(self, summary: TurnSummary) -> list[str]:
+        """The texts of a turn's tool results, in order."""
+        return [text_of(result.content) for result in summary.tool_results]
+
+    def trajectory(self) -> dict[str, Any]:
+        """The normalised record of the session so far, for a golden file."""
+        names = {str(self.workspace.resolve()): "${CWD}", str(self.home.resolve()): "${HOME}"}
+        if self.house.journal_path:
+            names[self.house.journal_path.removesuffix(".jsonl") + ".blobs"] = "${BLOBS}"
+        return trajectory(self.entries, names)
+
+    async def __aenter__(self) -> Harness:
+        wishes = {"cwd": str(self.workspace), "session_id": SESSION, "env": self._env()}
+        if "session" in self._wishes:
+            del wishes["session_id"]
+        self._house = await furnish(
+            Wishes(**{**wishes, **self._wishes}),
+            approver=self._approver,
+            lent=Lent(model=self.model, clock=self._clock, tools=self._tools),
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.house.close()
+        if error is None and self.script is not None:
+            self.script.assert_finished()
+
+    def _env(self) -> dict[str, str]:
+        """A bare environment: nothing of the machine's own settings or keys."""
+        kept = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
+        return {**kept, "HOME": str(self.home)}

@@ -1,0 +1,43 @@
+"""What all tests share: where the outside corpora are, and golden files."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claw.replay.trajectory import diff, dumps
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--claw-update", action="store_true", help="rewrite golden files")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the outside corpora; tests that need it skip where it is absent."""
+    folder = Path(os.environ.get("CLAW_SHARED", PROJECT.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip("the outside corpora are not here (set CLAW_SHARED)")
+    return folder
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[dict[str, Any]], None]:
+    """Compare a trajectory with ``golden/TEST.json`` beside the test."""
+
+    def check(record: dict[str, Any]) -> None:
+        name = request.node.name.removeprefix("test_")
+        path = Path(request.path).parent / "golden" / f"{name}.json"
+        text = dumps(record)
+        if request.config.getoption("--claw-update"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        assert path.is_file(), f"no golden file {path.name}: run with --claw-update"
+        changes = diff(path.read_text(encoding="utf-8"), text)
+        assert not changes, f"not as in {path.name} (--claw-update rewrites it):\n{changes}"
+
+    return check
