@@ -1,0 +1,1 @@
+"""The command line: `claw`, its one-shot forms and its terminal."""

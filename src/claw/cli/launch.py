@@ -1,0 +1,198 @@
+"""From flags and words to a conversation or a single turn."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import re
+import select
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import click
+
+from claw.app import Wishes
+from claw.cli.oneshot import Form, run_one_shot
+from claw.cli.repl import run_repl
+from claw.cli.screen import Screen
+from claw.cli.slash import mode_named
+from claw.cli.terminal import Terminal
+from claw.errors import ConfigError
+from claw.policy.rules import split_rules
+from claw.types.permissions import MODES
+
+__all__ = ["launch", "wishes_of"]
+
+PIPE_PATIENCE = 3.0  # seconds for a pipe that only adds to a prompt to say something
+
+
+def launch(
+    words: Sequence[str], given: Mapping[str, Any], *, near: Callable[[str], list[str]]
+) -> int:
+    """Do what the command line asks for; the exit code.
+
+    Raises ``UsageError`` and ``ClawError``. ``near`` gives commands whose names resemble
+    a word.
+    """
+    _refuse_contradictions(words, given, near)
+    wishes = wishes_of(given)
+    terminal = Terminal.look(os.environ)
+    screen = Screen(terminal, sys.stdout, sys.stderr)
+    prompt = _prompt(words, screen)
+    talk = not prompt and not given["print_mode"] and terminal.stdin and terminal.stdout
+    if not prompt and not talk:
+        raise click.UsageError('there is no prompt: give one, as in `claw -p "..."`, or pipe it in')
+    if talk and (given["output_format"] != "text" or given["compact"]):
+        raise click.UsageError("a conversation has no `--output-format` and no `--compact`")
+    _refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
+    debug = given["debug"] or bool(os.environ.get("CLAW_LOG"))
+    if talk:
+        return _drive(run_repl(wishes, screen, debug=debug))
+    form = Form(
+        given["output_format"],
+        compact=given["compact"],
+        partial=given["include_partial_messages"],
+        verbose=given["verbose"],
+        debug=debug,
+    )
+    return _drive(run_one_shot(prompt, wishes, form, screen))
+
+
+def wishes_of(given: Mapping[str, Any]) -> Wishes:
+    """The flags as ``Wishes``. Raises ``UsageError``."""
+    mode = given["permission_mode"]
+    if mode is not None:
+        if mode_named(mode) is None:
+            raise click.UsageError(f"there is no permission mode `{mode}`: {', '.join(MODES)}")
+        mode = mode_named(mode)
+    if given["dangerously_skip_permissions"]:
+        if mode not in (None, "bypassPermissions"):
+            raise click.UsageError(
+                "`--dangerously-skip-permissions` contradicts `--permission-mode`"
+            )
+        mode = "bypassPermissions"
+    system = given["system_prompt"]
+    return Wishes(
+        cwd=_directory(given["cwd"]),
+        model=given["model"],
+        mode=mode,
+        session="latest" if given["continue_"] else given["resume"],
+        session_id=given["session_id"],
+        ephemeral=given["no_session_persistence"],
+        system_prompt=None if system is None else _clean(system),
+        append_system_prompt=_clean(given["append_system_prompt"] or ""),
+        tools=_listed(given["tools"]) if given["tools"] else None,
+        allow=_listed(given["allowed_tools"]),
+        deny=_listed(given["disallowed_tools"]),
+        add_dirs=tuple(given["add_dir"]),
+        settings_file=given["settings"],
+        max_steps=given["max_turns"],
+        max_seconds=given["max_time"],
+        max_tokens=given["max_budget_tokens"],
+        fail_on_denied=given["on_denied"] == "fail",
+        effort=given["effort"] or "",
+        env=dict(os.environ),
+    )
+
+
+def _refuse_contradictions(
+    words: Sequence[str], given: Mapping[str, Any], near: Callable[[str], list[str]]
+) -> None:
+    if given["continue_"] and given["resume"]:
+        raise click.UsageError("`--continue` and `--resume` contradict each other")
+    if given["session_id"] and (given["continue_"] or given["resume"]):
+        raise click.UsageError("`--session-id` is for a new session")
+    if given["include_partial_messages"] and given["output_format"] != "stream-json":
+        raise click.UsageError("`--include-partial-messages` needs `--output-format stream-json`")
+    if given["compact"] and given["output_format"] == "stream-json":
+        raise click.UsageError("`--compact` goes with text and json only")
+    if len(words) == 1 and not given["print_mode"] and not re.search(r"\s", words[0]):
+        meant = near(words[0])
+        if meant:
+            names = " or ".join(f"`claw {name}`" for name in meant)
+            raise click.UsageError(
+                f"there is no command `{words[0]}`: did you mean {names}? "
+                f"To ask the model, use `claw -p {words[0]}`"
+            )
+
+
+def _listed(values: Sequence[str]) -> tuple[str, ...]:
+    """Names and rules, separated by commas or blanks outside parentheses."""
+    return tuple(item for value in values for item in split_rules(value))
+
+
+def _directory(path: str | None) -> str:
+    if path is None:
+        try:
+            return os.getcwd()
+        except OSError as error:
+            raise ConfigError(
+                "the current directory does not exist any more", hint="Change to another one."
+            ) from error
+    full = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(full):
+        raise ConfigError(f"--cwd: there is no directory {full}")
+    return full
+
+
+def _clean(text: str) -> str:
+    """Arguments may hold bytes that are no text: those become replacement characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+# -- the prompt ----------------------------------------------------------------------
+
+
+def _prompt(words: Sequence[str], screen: Screen) -> str:
+    """The words, with what is piped in after them; blank where there is neither."""
+    said = _clean(" ".join(words)).strip()
+    if screen.terminal.stdin:
+        return said
+    piped = _piped(PIPE_PATIENCE if said else None, screen).strip("\n")
+    if not piped.strip():
+        return said
+    return f"{said}\n\n{piped}" if said else piped
+
+
+def _piped(patience: float | None, screen: Screen) -> str:
+    """Stdin to its end. A pipe that stays silent for ``patience`` seconds is left alone:
+    programs often hand on a stdin that nobody ever writes to or closes."""
+    try:
+        if patience is not None and not select.select([0], [], [], patience)[0]:
+            screen.line(
+                f"warning: nothing came from stdin within {patience:.0f} s: going on without it"
+            )
+            return ""
+        with open(0, "rb", closefd=False) as stdin:
+            return stdin.read().decode("utf-8", "replace")
+    except OSError:  # closed, or a directory
+        return ""
+
+
+# -- where -----------------------------------------------------------------------------
+
+
+def _refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
+    """The home directory and `/` are too much to hand to an agent without a word."""
+    real = os.path.realpath(cwd)
+    if allowed or real not in ("/", os.path.realpath(os.path.expanduser("~"))):
+        return
+    if not (screen.terminal.stdin and screen.terminal.stderr):
+        raise ConfigError(
+            f"{real} is the home directory or the root of the file system",
+            hint="Use `--cwd DIR`, or `--allow-broad-cwd` if that is what you want.",
+        )
+    screen.ask(f"{real} is a broad place to work in. Go on? [y/N]: ")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ConfigError("not started", hint="Change to a project's directory, or use `--cwd`.")
+
+
+# -- the loop --------------------------------------------------------------------------
+
+
+def _drive(work: Coroutine[Any, Any, int]) -> int:
+    gc.enable()
+    gc.freeze()
+    return asyncio.run(work)

@@ -1,0 +1,358 @@
+"""The command `claw`: flags, dispatch, errors, exit codes.
+
+Light on purpose: `--help` and `--version` import click and nothing else. What a
+command needs is imported by its dispatcher here.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO, TypeVar
+
+import click
+
+from claw.errors import ClawError
+from claw.version import __version__
+
+__all__ = ["entry", "run"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SESSION = "Session"
+MODEL = "Model and prompt"
+OUTPUT = "Output"
+LIMITS = "Limits of a turn"
+PERMISSIONS = "Tools and permissions"
+OTHER = "Other"
+
+EXAMPLES = """\
+claw                                        start a conversation
+claw "explain src/main.rs"                  one question, one answer
+git diff | claw -p "review this"            use it in a pipe
+claw -p "list the TODOs" --output-format json
+claw --continue -p "now fix the first one"  go on with the last session
+claw --model offline                        try it without a key
+"""
+
+
+class Flag(click.Option):
+    """An option that stands under a heading of the help."""
+
+    def __init__(self, *args: Any, group: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.group = group
+
+
+class PromptOrCommand(click.Group):
+    """A group whose first word may also begin a prompt.
+
+    It is a command where it is the name of one and `-p` is not given; then its
+    options follow it. Anything else is a prompt, and options may stand anywhere.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_interspersed_args = False
+        given, words, _ = self.make_parser(ctx).parse_args(list(args))
+        if words and words[0] in self.commands and not given.get("print_mode"):
+            return super().parse_args(ctx, args)
+        ctx.allow_interspersed_args = True
+        return click.Command.parse_args(self, ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                group = param.group if isinstance(param, Flag) else OTHER
+                groups.setdefault(group, []).append(record)
+        for name, records in groups.items():
+            with formatter.section(name):
+                formatter.write_dl(records, col_max=36)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Examples"):
+            for line in EXAMPLES.splitlines():
+                formatter.write(f"  {line}\n")
+        with formatter.section("Exit codes"):
+            formatter.write_text(
+                "0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 a permission was "
+                "missing (with --on-denied fail), 130 interrupted."
+            )
+
+
+def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
+    return click.option(*names, cls=Flag, group=group, **options)
+
+
+@click.group(
+    name="claw",
+    cls=PromptOrCommand,
+    invoke_without_command=True,
+    options_metavar="[OPTIONS]",
+    subcommand_metavar="[PROMPT... | COMMAND]",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="A coding agent for the terminal.\n\n"
+    "Without a prompt it starts a conversation. With one, or with text piped in, it "
+    "runs one turn and ends. Piped text is the prompt, or is added to it.",
+)
+@flag(
+    OUTPUT,
+    "print_mode",
+    "-p",
+    "--print",
+    is_flag=True,
+    help="Run one turn and end: all words are the prompt.",
+)
+@flag(
+    OUTPUT,
+    "--output-format",
+    type=click.Choice(["text", "json", "stream-json"]),
+    default="text",
+    help="text: the answer; json: one object at the end; stream-json: an object a line.",
+)
+@flag(
+    OUTPUT,
+    "--include-partial-messages",
+    is_flag=True,
+    help="With stream-json: text as it comes, too.",
+)
+@flag(OUTPUT, "--compact", is_flag=True, help="Only the last answer, at the end.")
+@flag(OUTPUT, "--verbose", is_flag=True, help="Show calls and results on stderr, also in a log.")
+@flag(
+    MODEL,
+    "--model",
+    metavar="MODEL",
+    help="A model's name; `offline`, or `script:FILE` for one that plays a script.",
+)
+@flag(MODEL, "--effort", metavar="LEVEL", help="How much the model is to think.")
+@flag(MODEL, "--system-prompt", metavar="TEXT", help="Instead of claw's own.")
+@flag(MODEL, "--append-system-prompt", metavar="TEXT", help="After claw's own.")
+@flag(
+    SESSION,
+    "-c",
+    "--continue",
+    "continue_",
+    is_flag=True,
+    help="Go on with the last session of this directory.",
+)
+@flag(
+    SESSION,
+    "-r",
+    "--resume",
+    metavar="REF",
+    help="Go on with a session: an id, the beginning of one, `latest`, or a file.",
+)
+@flag(SESSION, "--session-id", metavar="ID", help="The id of the new session.")
+@flag(
+    SESSION,
+    "--no-session-persistence",
+    is_flag=True,
+    help="Keep nothing on disk.",
+)
+@flag(
+    LIMITS,
+    "--max-turns",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Steps: a response of the model and its calls.",
+)
+@flag(
+    LIMITS,
+    "--max-budget-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of all requests, in and out.",
+)
+@flag(
+    LIMITS,
+    "--max-time",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="How long it may take.",
+)
+@flag(
+    LIMITS,
+    "--on-denied",
+    type=click.Choice(["continue", "fail"]),
+    default="continue",
+    help="What a permission that nobody could give means for the turn.",
+)
+@flag(
+    PERMISSIONS,
+    "--permission-mode",
+    metavar="MODE",
+    help="default, acceptEdits, plan, read-only or bypassPermissions.",
+)
+@flag(
+    PERMISSIONS,
+    "--dangerously-skip-permissions",
+    is_flag=True,
+    help="The same as --permission-mode bypassPermissions.",
+)
+@flag(
+    PERMISSIONS,
+    "--allowedTools",
+    "--allowed-tools",
+    "allowed_tools",
+    multiple=True,
+    metavar="RULES",
+    help="Run without asking: `Edit`, `Bash(git diff:*)`.",
+)
+@flag(
+    PERMISSIONS,
+    "--disallowedTools",
+    "--disallowed-tools",
+    "disallowed_tools",
+    multiple=True,
+    metavar="RULES",
+    help="Never run.",
+)
+@flag(
+    PERMISSIONS,
+    "--tools",
+    multiple=True,
+    metavar="NAMES",
+    help='The tools that are offered; "" for none.',
+)
+@flag(
+    PERMISSIONS,
+    "--add-dir",
+    multiple=True,
+    metavar="DIR",
+    help="Another directory to work in.",
+)
+@flag(
+    PERMISSIONS,
+    "--allow-broad-cwd",
+    is_flag=True,
+    help="Work in the home directory or `/` without asking.",
+)
+@flag(OTHER, "--cwd", metavar="DIR", help="Work there instead of here.")
+@flag(OTHER, "--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
+@flag(OTHER, "--debug", is_flag=True, help="Write a log; tell more when something breaks.")
+@click.version_option(__version__, message="claw %(version)s")
+@click.pass_context
+def claw(ctx: click.Context, /, **given: Any) -> int:
+    if ctx.invoked_subcommand is not None:
+        return 0
+    from claw.cli.launch import launch
+
+    return launch(ctx.args, given, near=_near_command)
+
+
+def shared(command: F) -> F:
+    """Options of commands that look at a configuration; those before the command hold too."""
+    for option in (
+        click.option("--output-format", type=click.Choice(["text", "json"])),
+        click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON."),
+        click.option("--model", metavar="MODEL"),
+        click.option("--cwd", metavar="DIR", help="Look there instead of here."),
+        click.option("--debug", is_flag=True, help="Tell more when something breaks."),
+    ):
+        command = option(command)
+    return command
+
+
+@claw.command(help="Show the settings, each with the place it comes from.")
+@shared
+@click.pass_context
+def config(ctx: click.Context, /, **given: Any) -> int:
+    from claw.cli.config_command import show_config
+
+    return show_config(_with_outer(ctx, given))
+
+
+@claw.command(help="Check that everything claw needs is there.")
+@shared
+@click.pass_context
+def doctor(ctx: click.Context, /, **given: Any) -> int:
+    from claw.cli.doctor import examine
+
+    return examine(_with_outer(ctx, given))
+
+
+def _with_outer(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    outer = ctx.parent.params if ctx.parent is not None else {}
+    return {**outer, **{name: value for name, value in given.items() if value}}
+
+
+def _near_command(word: str) -> list[str]:
+    """Commands that ``word`` may have been meant for, and what other programs call so."""
+    import difflib
+
+    names = {name: name for name in claw.commands} | {"help": "--help", "version": "--version"}
+    near = difflib.get_close_matches(word.lower(), sorted(names), n=2, cutoff=0.7)
+    return [names[name] for name in near]
+
+
+# -- the process -------------------------------------------------------------------
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the command and return its exit code; every error has been reported."""
+    try:
+        return int(claw.main(list(args), prog_name="claw", standalone_mode=False) or 0)
+    except click.UsageError as error:
+        hint = f"See `{error.ctx.command_path if error.ctx else 'claw'} --help`."
+        return _report(args, "usage", error.format_message(), hint, 2)
+    except click.ClickException as error:
+        return _report(args, "usage", error.format_message(), "", error.exit_code)
+    except ClawError as error:
+        return _report(args, error.kind, error.message, error.hint, 1)
+    except (click.Abort, KeyboardInterrupt):
+        return _report(args, "interrupted", "interrupted", "", 130)
+    except Exception as error:
+        if "--debug" in args:
+            import traceback
+
+            traceback.print_exc()
+        message = f"this is a fault in claw: {type(error).__name__}: {error}"
+        return _report(args, "internal", message, "Run it again with `--debug` to see where.", 1)
+
+
+def _report(args: Sequence[str], kind: str, message: str, hint: str, code: int) -> int:
+    """On stderr, and in the JSON forms as the result on stdout."""
+    _write(sys.stderr, f"error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
+    if _wants_json(args):
+        from claw.cli.render.envelope import dumps, error_before_turn
+
+        _write(sys.stdout, dumps(error_before_turn(kind, message, hint)) + "\n")
+    return code
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Of arguments that may not even parse."""
+    formats = ("json", "stream-json")
+    pairs = itertools.pairwise(args)
+    return any(name == "--output-format" and value in formats for name, value in pairs) or any(
+        arg == f"--output-format={value}" for arg in args for value in formats
+    )
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    try:
+        if stream is not None:
+            stream.write(text)
+            stream.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def entry() -> None:
+    """The console script. Ends the process at once: all is written and closed by then."""
+    gc.disable()  # while importing; the dispatchers turn it on again
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # lone surrogates are written as escapes, in JSON too
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = run(sys.argv[1:])
+    except SystemExit as end:  # click's, at a broken pipe
+        code = end.code if isinstance(end.code, int) else 1
+    for stream in (sys.stdout, sys.stderr):
+        _write(stream, "")
+    os._exit(code)

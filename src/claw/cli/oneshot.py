@@ -1,0 +1,121 @@
+"""One prompt, one turn, one product on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from claw.app import House, Wishes, furnish
+from claw.cli.approve import TerminalApprover, terminal_to_ask_on
+from claw.cli.debug_log import DebugLog
+from claw.cli.interrupts import Interrupts
+from claw.cli.live import LiveCli
+from claw.cli.render.activity import show_notice
+from claw.cli.render.answer import StreamedAnswer, WholeAnswer
+from claw.cli.render.envelope import dumps, error_before_turn
+from claw.cli.render.json_result import compact_result, json_result
+from claw.cli.render.outcome import exit_code
+from claw.cli.render.stream_json import StreamJson
+from claw.cli.screen import Screen
+from claw.cli.style import harmless
+from claw.errors import ConfigError
+from claw.ports import EventSink
+from claw.types.results import TurnSummary, final_assistant_text
+from claw.version import __version__
+
+__all__ = ["Form", "run_one_shot"]
+
+BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+
+
+class Form(msgspec.Struct, frozen=True):
+    """What stdout carries. ``partial`` belongs to ``stream-json``."""
+
+    output: Literal["text", "json", "stream-json"] = "text"
+    compact: bool = False
+    partial: bool = False
+    verbose: bool = False
+    debug: bool = False
+
+
+async def run_one_shot(prompt: str, wishes: Wishes, form: Form, screen: Screen) -> int:
+    """The exit code. Raises ``ClawError`` for what goes wrong before the turn.
+
+    A signal interrupts the turn; outside of it, it ends the command.
+    """
+    with Interrupts() as interrupts:
+        try:
+            summary = await _furnish_and_run(prompt, wishes, form, screen, interrupts)
+        except asyncio.CancelledError:
+            if form.output != "text":
+                screen.product(dumps(error_before_turn("interrupted", "interrupted")) + "\n")
+            return interrupts.exit_code
+        if isinstance(screen.broken, BrokenPipeError):
+            return BROKEN_PIPE
+        if screen.broken is not None:
+            raise ConfigError(f"cannot write to stdout: {screen.broken.strerror}")
+        if summary.stop_reason == "interrupted":
+            return interrupts.exit_code
+        return exit_code(summary)
+
+
+async def _furnish_and_run(
+    prompt: str, wishes: Wishes, form: Form, screen: Screen, interrupts: Interrupts
+) -> TurnSummary:
+    fd = terminal_to_ask_on(screen.terminal)
+    approver = None if fd is None else TerminalApprover(screen, fd)
+    house = await furnish(replace(wishes, at_once=True), approver=approver, sink=approver)
+    try:
+        for notice in house.notices:
+            show_notice(screen, notice)
+        if form.debug:
+            screen.line(f"debug log: {DebugLog(house).path}")
+        return await _turn(prompt, house, form, screen, interrupts)
+    finally:
+        await house.close()
+
+
+async def _turn(
+    prompt: str, house: House, form: Form, screen: Screen, interrupts: Interrupts
+) -> TurnSummary:
+    def write(value: dict[str, Any]) -> None:
+        screen.product(dumps(value) + "\n")
+
+    printers: tuple[EventSink, ...] = ()
+    if form.output == "stream-json":
+        write(_init(house))
+        printers = (StreamJson(write, session_id=house.session_id, partial=form.partial),)
+    elif form.output == "text" and not form.compact:
+        printers = (StreamedAnswer(screen) if screen.terminal.stdout else WholeAnswer(screen),)
+    live = LiveCli(
+        house,
+        screen,
+        interrupts,
+        printers=printers,
+        talkative=screen.terminal.stderr or form.verbose,
+    )
+    summary = await live.run_turn(prompt)
+    if form.output != "text":
+        result = compact_result if form.compact else json_result
+        write(result(summary, model=house.runtime.model, session_id=house.session_id))
+    elif form.compact and (text := final_assistant_text(summary)):
+        shown = harmless(text) if screen.terminal.stdout else text
+        screen.product(shown.rstrip("\n") + "\n")
+    return summary
+
+
+def _init(house: House) -> dict[str, Any]:
+    return {
+        "type": "system",
+        "subtype": "init",
+        "session_id": house.session_id,
+        "cwd": house.cwd,
+        "model": house.runtime.model,
+        "tools": [spec.name for spec in house.tools],
+        "permission_mode": house.runtime.mode,
+        "claw_version": __version__,
+        "schema": 1,
+    }

@@ -1,0 +1,220 @@
+"""The interactive form: a line editor, and a turn for each line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from claw.app import House, Wishes, furnish
+from claw.cli.approve import TerminalApprover
+from claw.cli.debug_log import DebugLog
+from claw.cli.interrupts import Interrupts
+from claw.cli.live import LiveCli
+from claw.cli.render.activity import show_failure, show_notice
+from claw.cli.render.answer import StreamedAnswer
+from claw.cli.screen import Screen
+from claw.cli.slash import Console, is_command
+from claw.cli.style import one_line
+from claw.cli.terminal import typing_hidden
+from claw.config.paths import make_private
+from claw.errors import ClawError, ConfigError
+from claw.types.permissions import PermissionMode
+from claw.types.results import Failure
+from claw.version import __version__
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+__all__ = ["run_repl"]
+
+PAINTED = 0.2  # seconds until the first prompt stands
+CYCLE: tuple[PermissionMode, ...] = ("default", "acceptEdits", "plan")
+_MODE_COLORS = {
+    "default": "ansicyan",
+    "acceptEdits": "ansimagenta",
+    "plan": "ansiblue",
+    "read-only": "ansigreen",
+    "bypassPermissions": "ansired",
+}
+
+
+async def run_repl(wishes: Wishes, screen: Screen, *, debug: bool) -> int:
+    """Read and run until the end. The exit code; raises ``ClawError`` before the first prompt."""
+    with Interrupts() as interrupts:
+        try:
+            await _furnish_and_converse(wishes, screen, interrupts, debug=debug)
+        except asyncio.CancelledError:
+            return interrupts.exit_code
+        return interrupts.exit_code if interrupts.ending else 0
+
+
+async def _furnish_and_converse(
+    wishes: Wishes, screen: Screen, interrupts: Interrupts, *, debug: bool
+) -> None:
+    approver = TerminalApprover(screen, 0)
+    house = await furnish(wishes, approver=approver, sink=approver)
+    try:
+        _greet(house, screen)
+        if debug:
+            screen.line(f"debug log: {DebugLog(house).path}")
+        await _converse(house, screen, interrupts)
+    finally:
+        await house.close()
+
+
+def _greet(house: House, screen: Screen) -> None:
+    paint = screen.paint
+    crab = "🦀 " if screen.terminal.pictures else ""
+    where = one_line(house.cwd, screen.terminal.width)
+    screen.line(f"{crab}{paint('claw', 'bold')} {__version__}  {paint(where, 'dim')}")
+    model = f"model {house.runtime.model}"
+    hint = "/help for commands, Shift+Tab changes the mode, Ctrl-D ends"
+    screen.line(paint(f"{one_line(model, 60)} - {hint}", "dim"))
+    if not house.new:
+        turns = house.runtime.state.turns
+        screen.line(paint(f"Going on with session {house.session_id} (turns: {turns})", "dim"))
+    for notice in house.notices:
+        show_notice(screen, notice)
+
+
+async def _converse(house: House, screen: Screen, interrupts: Interrupts) -> None:
+    runtime = house.runtime
+    live = LiveCli(house, screen, interrupts, printers=(StreamedAnswer(screen),), talkative=True)
+    console = Console(house, runtime.mode)
+    editor = LineEditor(console, screen, interrupts, Path(house.loaded.homes.history))
+    asyncio.get_running_loop().call_later(PAINTED, _warm_up, house)
+    with interrupts.front(lambda: None):  # Ctrl-C between a prompt and a turn hits nobody
+        while not interrupts.ending and not console.ended:
+            line = await editor.read()
+            if line is None:
+                break
+            if not line.strip():
+                continue
+            if is_command(line):
+                if answer := console.run(line):
+                    screen.line(answer)
+                continue
+            try:
+                if console.mode != runtime.mode:
+                    runtime.set_mode(console.mode)
+                screen.line()
+                with typing_hidden(0):
+                    await live.run_turn(line)
+            except ClawError as error:
+                show_failure(screen, Failure(error.kind, error.message, error.hint))
+            screen.gap()
+
+
+def _warm_up(house: House) -> None:
+    """Load what the first request needs while the person types: it would hold up Ctrl-C."""
+    if house.choice.base_url:
+        threading.Thread(target=import_module, args=("httpx2",), daemon=True).start()
+
+
+class LineEditor:
+    """The prompt, with history, several lines and the mode in front."""
+
+    def __init__(
+        self, console: Console, screen: Screen, interrupts: Interrupts, history_dir: Path
+    ) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.output import ColorDepth
+
+        self._console = console
+        self._screen = screen
+        self._interrupts = interrupts
+        self._modes = CYCLE if console.mode in CYCLE else (*CYCLE, console.mode)
+        self._hinted = False
+        self._session: PromptSession[str | None] = PromptSession(
+            message=self._message,
+            multiline=True,
+            prompt_continuation="  ",
+            history=_history(history_dir),
+            key_bindings=self._keys(),
+            color_depth=None if screen.paint.on else ColorDepth.DEPTH_1_BIT,
+        )
+
+    async def read(self) -> str | None:
+        """A line, or several; None at the end of input."""
+        with self._interrupts.front(self._signalled):
+            try:
+                return await self._session.prompt_async(
+                    handle_sigint=False, set_exception_handler=False
+                )
+            except EOFError:
+                return None
+
+    def _message(self) -> StyleAndTextTuples:
+        mode = self._console.mode
+        arrow = "❯" if self._screen.terminal.pictures else ">"
+        return [(_MODE_COLORS[mode], mode), ("bold", f" {arrow} ")]
+
+    def _signalled(self) -> None:
+        app = self._session.app
+        if self._interrupts.ending:
+            if app.is_running:
+                app.exit(result=None)
+        else:
+            self._clear()
+
+    def _clear(self) -> None:
+        """Ctrl-C at the prompt: what was typed goes; with nothing there, say how to leave."""
+        from prompt_toolkit.application import run_in_terminal
+
+        buffer = self._session.default_buffer
+        if buffer.text:
+            buffer.reset()
+            self._session.app.invalidate()
+        elif self._session.app.is_running:
+            run_in_terminal(lambda: self._screen.line("Press Ctrl-D to leave."))
+
+    def _keys(self) -> KeyBindings:
+        from prompt_toolkit.key_binding import KeyBindings
+
+        keys = KeyBindings()
+
+        @keys.add("enter")
+        @keys.add("c-j")  # what Enter is while a turn runs: a line that is typed ahead ends, too
+        def _(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.document.current_line_before_cursor.endswith("\\"):
+                buffer.delete_before_cursor()
+                buffer.newline(copy_margin=False)
+            else:
+                buffer.validate_and_handle()
+
+        @keys.add("escape", "enter")
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.newline(copy_margin=False)
+
+        @keys.add("c-c")
+        def _(event: KeyPressEvent) -> None:
+            self._clear()
+
+        @keys.add("s-tab")
+        def _(event: KeyPressEvent) -> None:
+            modes = self._modes
+            at = modes.index(self._console.mode) if self._console.mode in modes else -1
+            self._console.mode = modes[(at + 1) % len(modes)]
+
+        return keys
+
+
+def _history(directory: Path) -> History:
+    """In a file only the user can read; in memory where that cannot be written."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    file = directory / "prompts"
+    with suppress(OSError, ConfigError):
+        make_private(str(directory))
+        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        return FileHistory(str(file))
+    return InMemoryHistory()

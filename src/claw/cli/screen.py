@@ -1,0 +1,111 @@
+"""``Screen``: stdout, stderr and the one status line that may stand below them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from claw.cli.style import Paint
+from claw.cli.terminal import Terminal
+
+__all__ = ["Screen"]
+
+_ERASE_LINE = "\r\x1b[K"
+
+
+class Screen:
+    """All that a command writes goes through here, so that nothing writes over another.
+
+    ``broken`` is why stdout takes no more, None while it does; ``on_broken`` is called
+    then, once. A reader that went away is a ``BrokenPipeError``. Writing never raises.
+    """
+
+    def __init__(self, terminal: Terminal, out: TextIO | None, err: TextIO | None) -> None:
+        self.terminal = terminal
+        self.paint = Paint(terminal.color_stderr)
+        self.broken: OSError | None = None
+        self.on_broken: Callable[[], None] = lambda: None
+        self._out = out
+        self._err = err
+        self._in_line = False
+        self._after_blank = True
+        self._status = ""
+        self._held = 0
+
+    def product(self, text: str) -> None:
+        """Write to stdout, and flush."""
+        if self.broken is not None or self._out is None or not text:
+            return
+        if self.terminal.stdout:
+            self._hide()
+            self._after_blank = text.endswith("\n\n") or (text == "\n" and not self._in_line)
+            self._in_line = not text.endswith("\n")
+        try:
+            self._out.write(text)
+            self._out.flush()
+        except OSError as error:
+            self.broken = error
+            self.on_broken()
+
+    def line(self, text: str = "") -> None:
+        """Write whole lines to stderr."""
+        self._hide()
+        if self.terminal.stderr:
+            self.end_line()
+            self._after_blank = not text
+        self._write(text + "\n")
+
+    def gap(self) -> None:
+        """One blank line on the terminal, unless there is one or nothing stands above."""
+        if self._after_blank:
+            return
+        self.end_line()
+        if self.terminal.stderr:
+            self.line()
+        else:
+            self.product("\n")
+
+    def ask(self, text: str) -> None:
+        """Write the beginning of a line to stderr: the answer is typed behind it."""
+        self._hide()
+        self.end_line()
+        self._after_blank = False
+        self._write(text)
+
+    def end_line(self) -> None:
+        """What is written next begins at the left."""
+        if self._in_line:
+            self.product("\n")
+
+    def status(self, text: str) -> None:
+        """Show ``text`` as the last line, blank for none; it moves down as others write."""
+        if not self.terminal.animated:
+            return
+        if not text:
+            self._hide()
+        elif text != self._status and not self._in_line and not self._held:
+            self._status = text
+            self._write(_ERASE_LINE + text)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """No status line inside the block."""
+        self._hide()
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+
+    def _hide(self) -> None:
+        if self._status:
+            self._status = ""
+            self._write(_ERASE_LINE)
+
+    def _write(self, text: str) -> None:
+        if self._err is None:
+            return
+        with suppress(OSError, ValueError):
+            self._err.write(text)
+            self._err.flush()
