@@ -77,7 +77,7 @@ from claw.workspace.files import LocalWorkspace
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
 
-__all__ = ["House", "Lent", "Wishes", "furnish", "open_conversation", "run"]
+__all__ = ["House", "Lent", "Wishes", "choose_model", "furnish", "open_conversation", "run"]
 
 
 class Wishes(msgspec.Struct, frozen=True):
@@ -177,7 +177,8 @@ async def _furnish(
 ) -> House:
     cwd = _existing_directory(wishes.cwd)
     loaded = _settings(wishes, cwd)
-    choice = _choice(wishes, loaded, lent)
+    lent_choice = ModelChoice("script", "lent", "lent")
+    choice = lent_choice if lent.model is not None else choose_model(loaded, wishes.env)
     clock = lent.clock or SystemClock()
     opened = _open_session(wishes, loaded.homes.config, cwd, clock, lent.ids or SystemIds())
     stack.callback(opened.close)
@@ -366,6 +367,11 @@ def _mode(setting: str | None) -> PermissionMode:
 def _options(wishes: Wishes, loaded: Loaded) -> TurnOptions:
     """Where limits are listed: one line each."""
     limits = loaded.settings.limits
+    if limits.max_budget_usd is not None:  # ignoring it would cost money
+        raise ConfigError(
+            "a budget in dollars needs prices, which this version does not know",
+            hint="Use `limits.maxBudgetTokens` or `--max-budget-tokens`.",
+        )
     listed: list[Limit] = [MaxSteps(limits.max_turns) if limits.max_turns else MaxSteps()]
     if limits.max_budget_tokens:
         listed.append(MaxTokens(limits.max_budget_tokens))
@@ -413,11 +419,10 @@ def _hooks(loaded: Loaded) -> tuple[tuple[HookDeclaration, ...], list[Notice]]:
 # -- the model -----------------------------------------------------------------
 
 
-def _choice(wishes: Wishes, loaded: Loaded, lent: Lent) -> ModelChoice:
-    if lent.model is not None:
-        return ModelChoice("script", "lent", "lent")
+def choose_model(loaded: Loaded, env: Mapping[str, str]) -> ModelChoice:
+    """The model that settings and environment come to. Raises ``ConfigError``."""
     profiles = {name: _profile(given) for name, given in loaded.settings.providers.items()}
-    return resolve(loaded.settings.model, env=wishes.env, profiles=profiles)
+    return resolve(loaded.settings.model, env=env, profiles=profiles)
 
 
 def _profile(given: Provider) -> Profile:

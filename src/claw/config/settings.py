@@ -124,7 +124,7 @@ def settings_schema() -> dict[str, Any]:
     settings = schema["$defs"]["Settings"]
     settings["properties"]["$schema"] = {"type": "string"}
     for key in LATER_KEYS:
-        settings["properties"][key] = {"description": "Accepted; without effect in this version."}
+        settings["properties"][key] = {"description": "accepted, without effect yet"}
     modes = schema["$defs"]["Permissions"]["properties"]["defaultMode"]["anyOf"]
     for choice in modes:
         if "enum" in choice:
