@@ -27,9 +27,7 @@ PROMPT = "帮我看看main.rs的run_turn函数"
 ANSWER = "`run_turn` 在 main.rs:9，它打印输入并返回 Ok。"
 
 
-async def test_predecessor_trace(
-    tmp_path: Path, golden: Callable[[dict[str, Any]], None]
-) -> None:
+async def test_predecessor_trace(tmp_path: Path, golden: Callable[[dict[str, Any]], None]) -> None:
     script = [calls(("read_file", {"path": "main.rs"})), says(ANSWER)]
     async with Harness(tmp_path, script, files={"main.rs": MAIN}) as run:
         summary = await run.turn(PROMPT)
