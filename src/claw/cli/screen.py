@@ -56,6 +56,14 @@ class Screen:
             self._after_blank = not text
         self._write(text + "\n")
 
+    def wrapped(self, text: str) -> list[str]:
+        """The text in lines that fit a terminal; elsewhere it stays one."""
+        if not self.terminal.stderr or len(text) < self.terminal.width:
+            return [text]
+        import textwrap  # nobody else needs it
+
+        return textwrap.wrap(text, self.terminal.width - 1)
+
     def gap(self) -> None:
         """One blank line on the terminal, unless there is one or nothing stands above."""
         if self._after_blank:

@@ -1,8 +1,11 @@
-"""Tracer events: the turn as monitoring tools name it."""
+"""Tracer events: the turn as monitoring tools name it.
+
+Attach a tracer with ``ConversationRuntime.listen``.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from claw.types.entries import (
     Event,
@@ -13,24 +16,7 @@ from claw.types.entries import (
     TurnStarted,
 )
 
-__all__ = ["Tracer", "TracingSink", "trace_event"]
-
-
-class Tracer(Protocol):
-    def trace(self, name: str, fields: dict[str, Any]) -> None:
-        """Take one event; must not raise or block."""
-
-
-class TracingSink:
-    """An ``EventSink`` that tells a tracer of what is worth a span."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
-
-    def emit(self, event: Event) -> None:
-        traced = trace_event(event)
-        if traced is not None:
-            self._tracer.trace(*traced)
+__all__ = ["trace_event"]
 
 
 def trace_event(event: Event) -> tuple[str, dict[str, Any]] | None:

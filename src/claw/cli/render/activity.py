@@ -74,7 +74,8 @@ def show_notice(screen: Screen, notice: Notice) -> None:
     """``warning: ...``, ``error: ...``, or the bare text."""
     text = harmless(notice.text)
     if notice.level == "info":
-        screen.line(screen.paint(text, "dim"))
+        for line in screen.wrapped(text):
+            screen.line(screen.paint(line, "dim"))
     else:
         color = "red" if notice.level == "error" else "yellow"
         screen.line(f"{screen.paint(notice.level + ':', color)} {text}")

@@ -41,7 +41,7 @@ MOST_CALLS = 3  # in one turn
 LINES_PER_DELTA = 8
 
 CONNECT_HINT = (
-    "To connect a real model, set ANTHROPIC_API_KEY or OPENAI_API_KEY (with OPENAI_BASE_URL for a"
+    "To connect a real one, set ANTHROPIC_API_KEY or OPENAI_API_KEY (with OPENAI_BASE_URL for a"
     " local server), or name one with `--model`."
 )
 
