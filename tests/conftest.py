@@ -16,6 +16,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--claw-update", action="store_true", help="rewrite golden files")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("CLAW_LONG"):
+        return
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="a full sweep: scripts/test --long"))
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder with the outside corpora; tests that need it skip where it is absent."""
