@@ -4,6 +4,9 @@ The runtime knows values (``claw.types``) and these Protocols, nothing else. The
 rooms implement them; ``claw.app`` puts the implementations together; tests,
 replay and programs lend their own. Read this file, then ``runtime/turn.py``,
 then ``runtime/tool_calls.py``: that is the product.
+
+"Raises only X" and "never raises" are about errors: every ``async`` method lets a
+cancellation through, after it has ended what it began.
 """
 
 from __future__ import annotations
@@ -68,7 +71,10 @@ class ModelClient(Protocol):
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """What a running tool is told of its call. ``progress`` shows output as it comes."""
+    """What a running tool is told of its call. ``progress`` shows output as it comes.
+
+    Tools get files and processes where they are made, not here.
+    """
 
     id: str
     progress: Callable[[str], None]
@@ -84,10 +90,13 @@ class Tool(Protocol):
         """Arguments from a call's input. Raises ``ToolFailed`` naming what was wrong."""
 
     def effects(self, args: Any) -> tuple[Effect, ...]:
-        """What ``run`` would touch; pure."""
+        """What ``run`` would touch; pure. Raises ``ToolFailed`` where that cannot be told."""
 
     def preview(self, args: Any) -> str:
-        """What a person sees before saying yes, whole: the command, the diff."""
+        """What a person sees before saying yes, whole: the command, the diff.
+
+        May read files; raises ``ToolFailed`` where ``run`` would.
+        """
 
     async def run(self, args: Any, call: ToolCall) -> ToolOutput:
         """Do it. Raises only ``ToolFailed``; when cancelled, leaves nothing running."""
@@ -257,7 +266,7 @@ class Clock(Protocol):
     async def sleep(self, seconds: float) -> None: ...
 
     def timeout(self, seconds: float | None) -> AbstractAsyncContextManager[object]:
-        """Raises ``TimeoutError`` at its end where the body took longer."""
+        """Cancels its body after ``seconds`` and raises ``TimeoutError``; None waits for ever."""
 
     def jitter(self) -> float:
         """In [0, 1)."""

@@ -62,7 +62,7 @@ class ConversationRuntime:
         self._task: asyncio.Task[object] | None = None
         self._probed_at = 0
         self._window = ports.model.window
-        self._tools = ToolRunner(ports, self._log, mode)
+        self._runner = ToolRunner(ports, self._log, mode)
         self._sampler = Sampler(ports.model, self._log, ports.clock, prompt, sampling, Digester())
 
     @property
@@ -71,7 +71,7 @@ class ConversationRuntime:
 
     @property
     def mode(self) -> PermissionMode:
-        return self._tools.mode
+        return self._runner.mode
 
     @property
     def model(self) -> str:
@@ -122,7 +122,7 @@ class ConversationRuntime:
             ports=self._ports,
             log=self._log,
             sampler=self._sampler,
-            tools=self._tools,
+            runner=self._runner,
             options=options or self._options,
             inbox=self._inbox,
             window=self._window,
@@ -179,7 +179,7 @@ class ConversationRuntime:
             for entry in self._opening():
                 self._log.record(entry)
             self._opening = None
-        settle_open(self._log, ended=True)
+        settle_open(self._log, started=None)
         if self.state.in_turn:
             self._log.record(
                 TurnEnded(

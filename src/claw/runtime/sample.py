@@ -42,7 +42,11 @@ LONGEST_SERVER_DELAY = 120.0  # a rate limit of hours is reported, not waited fo
 
 
 class Sampler(msgspec.Struct, eq=False):
-    """Samples for one conversation. ``api_seconds`` adds up what was spent waiting."""
+    """Samples for one conversation. ``api_seconds`` adds up what was spent waiting.
+
+    ``cost`` is what the turn's requests cost so far in US dollars, None as soon as one
+    has no known price.
+    """
 
     model: ModelClient
     log: Recorder
@@ -51,6 +55,7 @@ class Sampler(msgspec.Struct, eq=False):
     sampling: Sampling
     digester: Digester
     api_seconds: float = 0.0
+    cost: float | None = 0.0
 
     def request(self) -> Request:
         """What would be sent now."""
@@ -123,6 +128,8 @@ class Sampler(msgspec.Struct, eq=False):
         return reply
 
     def _record(self, step: int, reply: Reply, events: list[AssistantEvent]) -> None:
+        price = self.model.cost(reply.usage, reply.model or self.sampling.model)
+        self.cost = None if self.cost is None or price is None else self.cost + price
         cache = [event.event for event in events if isinstance(event, PromptCache)]
         self.log.record(
             ReplyReceived(

@@ -1,7 +1,7 @@
 """Run the calls of one reply: prepare, perform, settle.
 
 * **prepare**, one by one in call order: find the tool, parse the input, fire the
-  PreToolUse hook, judge, ask the human. Out come ``Ready`` calls and ``Refused``
+  PreToolUse hook, judge, ask the human. Out come ``Ready`` calls and ``Withheld``
   ones. Then every call that will run is journalled as intended.
 * **perform**: neighbouring read-only calls together, the others one at a time.
   Nothing is journalled here, so the order in which tools finish shows nowhere.
@@ -15,7 +15,7 @@ gives every call that has no result yet an honest one.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -59,8 +59,8 @@ class Ready(msgspec.Struct, frozen=True):
     feedback: tuple[str, ...] = ()
 
 
-class Refused(msgspec.Struct, frozen=True):
-    """A call that will not run, and what the model is told instead."""
+class Withheld(msgspec.Struct, frozen=True):
+    """A call that will not run (unknown, unparsable, denied, cut), and what the model is told."""
 
     use: ToolUse
     status: CallStatus
@@ -100,11 +100,15 @@ def calls_not_to_run(reply: Reply) -> dict[str, str]:
 
 
 class ToolRunner(msgspec.Struct, eq=False):
-    """Runs calls for one conversation. ``mode`` is read anew for each call."""
+    """Runs calls for one conversation. ``mode`` is read anew for each call.
+
+    ``started`` are the calls of the last reply that began to run.
+    """
 
     ports: Ports
     log: Recorder
     default_mode: PermissionMode
+    started: set[str] = set()
 
     @property
     def mode(self) -> PermissionMode:
@@ -112,65 +116,70 @@ class ToolRunner(msgspec.Struct, eq=False):
 
     async def run(self, reply: Reply) -> ToolPhase:
         """One result for each call of the reply, in call order."""
+        self.started = set()
         self.log.tell(Status("tools"))
         cut = calls_not_to_run(reply)
-        prepared: list[Ready | Refused] = []
+        prepared: list[Ready | Withheld] = []
         stopped: str | None = None
         denied: str | None = None
         for use in reply.tool_calls:
             if stopped is not None:
-                prepared.append(Refused(use, "not_run", NOT_RUN))
+                prepared.append(Withheld(use, "not_run", NOT_RUN))
                 continue
             if use.id in cut:
-                prepared.append(Refused(use, "not_run", cut[use.id]))
+                prepared.append(Withheld(use, "not_run", cut[use.id]))
                 continue
             await checkpoint()
             call, stopped, unasked = await self._prepare(use)
             prepared.append(call)
-            denied = denied or unasked
+            denied = unasked if denied is None else denied
+        if stopped is not None:
+            prepared = [_unstarted(call) for call in prepared]
         self._record_intents(call for call in prepared if isinstance(call, Ready))
+        self.log.tell(Status("tools"))
         for group in _groups(prepared):
             await checkpoint()
-            if stopped is not None:
-                group = [Refused(call.use, "not_run", NOT_RUN) for call in group]  # noqa: PLW2901
-            performed = await self._perform([c for c in group if isinstance(c, Ready)])
-            for call in group:
-                if isinstance(call, Refused):
-                    self._settle_refused(call)
-                else:
-                    stopped = await self._settle(call, performed[call.use.id]) or stopped
+            calls = [_unstarted(call) for call in group] if stopped is not None else group
+            performed = await self._perform([call for call in calls if isinstance(call, Ready)])
+            for call in calls:
+                if isinstance(call, Withheld):
+                    self._settle_withheld(call)
+                    continue
+                stop = await self._settle(call, performed[call.use.id])
+                stopped = stop if stopped is None else stopped
         return ToolPhase(stopped, denied)
 
     # -- prepare ---------------------------------------------------------------
 
-    async def _prepare(self, use: ToolUse) -> tuple[Ready | Refused, str | None, str | None]:
+    async def _prepare(self, use: ToolUse) -> tuple[Ready | Withheld, str | None, str | None]:
         """The call as it may run, or why not; then a hook's wish to end the turn, if any;
         then the reason of a denial that no human made."""
-        parsed = self._parse(use, use.name, use.input)
-        if isinstance(parsed, Refused):
+        parsed = self._parse(use, use.input)
+        if isinstance(parsed, Withheld):
             return parsed, None, None
         hook = await self._fire("PreToolUse", parsed, {})
         if hook.verdict != "passed":
             reason = hook.reason or f"{hook.verdict} by a hook"
             return self._deny(use, Decision("deny", reason, hook.by)), hook.stop, reason
         if hook.updated_input is not None:
-            parsed = self._parse(use, use.name, hook.updated_input)
-            if isinstance(parsed, Refused):
+            parsed = self._parse(use, hook.updated_input)
+            if isinstance(parsed, Withheld):
                 return parsed, hook.stop, None
         if hook.stop is not None:
-            return Refused(use, "not_run", NOT_RUN), hook.stop, None
+            return Withheld(use, "not_run", NOT_RUN), hook.stop, None
         call, unasked = await self._permit(parsed, hook)
         if isinstance(call, Ready):
             call = replace(call, feedback=(*hook.messages, *hook.context))
         return call, None, unasked
 
-    def _parse(self, use: ToolUse, name: str, input: dict[str, Any]) -> Ready | Refused:
+    def _parse(self, use: ToolUse, input: dict[str, Any]) -> Ready | Withheld:
+        name = use.name
         tool = self.ports.tools.get(name)
         if tool is None:
             offered = ", ".join(spec.name for spec in self.ports.tools.specs()) or "none"
-            return Refused(use, "error", f"Unknown tool `{name}`. Available tools: {offered}.")
+            return Withheld(use, "error", f"Unknown tool `{name}`. Available tools: {offered}.")
         if use.raw_input is not None:
-            return Refused(
+            return Withheld(
                 use,
                 "error",
                 f"Not run: the input of `{name}` is not a JSON object: {use.raw_input[:200]!r}",
@@ -179,39 +188,37 @@ class ToolRunner(msgspec.Struct, eq=False):
             args = tool.parse(input)
             facts = self.ports.workspace.observe(tool.effects(args))
         except ToolFailed as error:
-            return Refused(use, "error", error.message)
+            return Withheld(use, "error", error.message)
+        except Exception as error:  # a tool is anybody's code: its crash is its result
+            return Withheld(use, "error", _crash(name, error))
         return Ready(use, tool, args, input, facts)
 
-    async def _permit(self, call: Ready, hook: HookOutcome) -> tuple[Ready | Refused, str | None]:
-        """Judge, and ask the human where policy says so, until there is a yes or a no.
+    async def _permit(self, call: Ready, hook: HookOutcome) -> tuple[Ready | Withheld, str | None]:
+        """Judge, and ask the human where policy says so.
 
-        The second value is the reason of a no that did not come from a human.
+        What the human rewrote is judged like any other input; their yes then answers
+        an ask, but no deny. The second value is the reason of a no that no human said.
         """
-        while True:
-            decision = self._judge(call, hook)
-            if decision.behavior == "deny":
-                return self._deny(call.use, decision), decision.reason
-            if decision.behavior == "allow":
-                self._decided(call.use, decision)
-                return call, None
+        decision, answer = self._judge(call, hook), None
+        if decision.behavior == "ask":
             answer = await self._ask(call, decision)
             if not answer.allow:
                 reason = answer.reason or "the user said no"
-                refused = self._deny(call.use, replace(decision, reason=reason), answer)
-                return refused, None if answer.asked else reason
+                withheld = self._deny(call.use, replace(decision, reason=reason), answer)
+                return withheld, None if answer.asked else reason
+            if answer.input is not None:
+                edited = self._parse(call.use, answer.input)
+                if isinstance(edited, Withheld):
+                    return edited, None
+                call, decision = edited, self._judge(edited, HookOutcome())
+            if decision.behavior == "ask":
+                decision = replace(decision, behavior="allow")
             if answer.rule is not None:
                 self.log.record(RuleAdded(answer.rule))
-            if answer.input is None:
-                self._decided(call.use, replace(decision, behavior="allow"), answer)
-                return call, None
-            edited = self._parse(call.use, call.use.name, answer.input)
-            if isinstance(edited, Refused):
-                return edited, None
-            call = edited  # what a human rewrote is judged like any other call
-            decision = self._judge(call, hook)
-            if decision.behavior == "ask":
-                self._decided(call.use, replace(decision, behavior="allow"), answer)
-                return call, None
+        if decision.behavior == "deny":
+            return self._deny(call.use, decision, answer), decision.reason
+        self._decided(call.use, decision, answer)
+        return call, None
 
     def _judge(self, call: Ready, hook: HookOutcome) -> Decision:
         rules = self.log.state.rules
@@ -227,6 +234,8 @@ class ToolRunner(msgspec.Struct, eq=False):
             detail = call.tool.preview(call.args)
         except ToolFailed as error:  # what cannot be shown will fail as well; say so first
             detail = error.message
+        except Exception as error:
+            detail = _crash(call.tool.spec.name, error)
         question = Question(
             call_id=call.use.id,
             tool=call.tool.spec.name,
@@ -237,9 +246,9 @@ class ToolRunner(msgspec.Struct, eq=False):
         self.log.tell(Status("waiting"))
         return await self.ports.approver.ask(question)
 
-    def _deny(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> Refused:
+    def _deny(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> Withheld:
         self._decided(use, replace(decision, behavior="deny"), answer)
-        return Refused(use, "denied", f"Permission denied: {decision.reason}")
+        return Withheld(use, "denied", f"Permission denied: {decision.reason}")
 
     def _decided(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> None:
         asked = answer is not None and answer.asked
@@ -272,17 +281,16 @@ class ToolRunner(msgspec.Struct, eq=False):
 
     async def _perform(self, calls: Sequence[Ready]) -> dict[str, Performed]:
         """Run calls beside each other. When cancelled, waits until all have let go."""
+        self.started.update(call.use.id for call in calls)
         if len(calls) == 1:
             return {calls[0].use.id: await self._run(calls[0])}
-        tasks = [asyncio.ensure_future(self._run(call)) for call in calls]
-        try:
-            return {
-                c.use.id: done for c, done in zip(calls, await asyncio.gather(*tasks), strict=True)
-            }
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        # With return_exceptions, gather passes a cancellation on and still waits for all.
+        outcomes = await asyncio.gather(*map(self._run, calls), return_exceptions=True)
+        return {
+            call.use.id: done
+            for call, done in zip(calls, outcomes, strict=True)
+            if isinstance(done, Performed)
+        }
 
     async def _run(self, call: Ready) -> Performed:
         clock = self.ports.clock
@@ -297,15 +305,17 @@ class ToolRunner(msgspec.Struct, eq=False):
         except ToolFailed as error:
             text = f"{error.kept}\n\n{error.message}" if error.kept.strip() else error.message
             output, failed = ToolOutput.of(text), True
-        except Exception as error:  # a tool is anybody's code: its crash is its result
-            name = call.tool.spec.name
-            output = ToolOutput.of(f"`{name}` crashed: {type(error).__name__}: {error}")
-            failed = True
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            output, failed = ToolOutput.of(_crash(call.tool.spec.name, error)), True
+        except Exception as error:
+            output, failed = ToolOutput.of(_crash(call.tool.spec.name, error)), True
         return Performed(output, failed, round((clock.monotonic() - began) * 1000))
 
     # -- settle ----------------------------------------------------------------
 
-    def _settle_refused(self, call: Refused) -> None:
+    def _settle_withheld(self, call: Withheld) -> None:
         text = self.ports.redactor.clean(call.text)
         self.log.record(ToolFinished(call.use.id, (Text(text),), call.status))
 
@@ -378,25 +388,40 @@ def merge_hook_feedback(output: str, messages: Sequence[str], is_error: bool) ->
     return f"{output}\n\n{feedback}" if output.strip() else feedback
 
 
-def settle_open(log: Recorder, *, ended: bool = False) -> None:
+def settle_open(log: Recorder, started: Collection[str] | None) -> None:
     """Give every call without a result an honest one.
 
-    A call that was not journalled as intended has certainly not run. One that
-    was may have: ``ended`` says that the process died since, so nobody knows.
+    ``started`` are the calls that began to run, None where the process died since and
+    nobody knows: then a call may have run if it is on record as intended.
     """
     for call in log.state.transcript.open_calls:
-        if call.id not in log.state.intended:
-            entry = ToolFinished(call.id, (Text(NOT_RUN),), "not_run")
-        elif ended:
+        if started is None and call.id in log.state.intended:
             entry = ToolFinished(call.id, (Text(OUTCOME_UNKNOWN),), "outcome_unknown")
-        else:
+        elif started is not None and call.id in started:
             entry = ToolFinished(call.id, (Text(INTERRUPTED),), "interrupted")
+        else:
+            entry = ToolFinished(call.id, (Text(NOT_RUN),), "not_run")
         log.conclude(entry)
 
 
-def _groups(calls: Sequence[Ready | Refused]) -> Iterator[list[Ready | Refused]]:
+def _unstarted(call: Ready | Withheld) -> Withheld:
+    """The turn ends before this call; one that was withheld anyway keeps its own reason."""
+    return call if isinstance(call, Withheld) else Withheld(call.use, "not_run", NOT_RUN)
+
+
+def _crash(name: str, error: BaseException) -> str:
+    return f"`{name}` crashed: {type(error).__name__}: {error}"
+
+
+def _is_cancelled() -> bool:
+    """Whether the running task was cancelled, rather than something that it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _groups(calls: Sequence[Ready | Withheld]) -> Iterator[list[Ready | Withheld]]:
     """Neighbours that may run beside each other: read-only ones and those that do not run."""
-    group: list[Ready | Refused] = []
+    group: list[Ready | Withheld] = []
     for call in calls:
         if isinstance(call, Ready) and not call.tool.spec.read_only:
             if group:

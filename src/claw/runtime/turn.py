@@ -1,9 +1,12 @@
 """THE CORE LOOP: one user prompt until the agent rests.
 
-Read ``run`` and ``_loop``; everything else here is a named stage of them. What
-ends a turn is in ``_loop`` and nowhere else. Ctrl-C arrives as the cancellation
-of the task that runs this, at whatever ``await`` it stands; ``run`` turns that
-into an outcome, like every other way to end.
+Read ``run`` and ``_loop``; everything else here is a named stage of them. ``_loop``
+returns the endings that come from within; ``run`` adds those that reach a turn from
+outside: the time limit, Ctrl-C (the cancellation of the task that runs this, at
+whatever ``await`` it stands) and errors. All of them are values.
+
+``log.record`` makes an entry durable and lets it count, ``log.conclude`` does so even
+where the journal fails, for how things ended; ``log.tell`` only shows.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from claw.runtime.limits import Limit, Progress, first_spent
 from claw.runtime.recorder import Recorder
 from claw.runtime.recovery import recover
 from claw.runtime.sample import Sampler
-from claw.runtime.tool_calls import ToolRunner, record_hooks, settle_open
+from claw.runtime.tool_calls import ToolRunner, calls_not_to_run, record_hooks, settle_open
 from claw.types.entries import (
     Interrupted,
     Origin,
@@ -41,7 +44,7 @@ __all__ = ["Ending", "Turn", "TurnOptions"]
 MOST_CUT_REPLIES = 3
 """Replies in a row whose calls were cut off before the turn gives up."""
 MOST_OBJECTIONS = 3
-"""Stop hooks may send the model back to work this often in a row."""
+"""The objection of Stop hooks that ends a turn; the same one twice running does so too."""
 
 ENDED_WELL = frozenset({"end_turn", "stop_sequence", "stop"})
 
@@ -67,7 +70,7 @@ class Turn(msgspec.Struct, eq=False):
     ports: Ports
     log: Recorder
     sampler: Sampler
-    tools: ToolRunner
+    runner: ToolRunner
     options: TurnOptions
     inbox: deque[str]
     window: int | None
@@ -82,6 +85,8 @@ class Turn(msgspec.Struct, eq=False):
             async with self.ports.clock.timeout(self.options.max_seconds):
                 ending = await self._loop(content)
         except TimeoutError:
+            if self.options.max_seconds is None:
+                raise
             ending = Ending("max_time_reached")
         except asyncio.CancelledError:
             ending = Ending("interrupted")
@@ -107,10 +112,10 @@ class Turn(msgspec.Struct, eq=False):
             await self._make_room()
             reply = await self._sample()
 
+            cut_replies = cut_replies + 1 if calls_not_to_run(reply) else 0
             if reply.tool_calls:
-                cut_replies = cut_replies + 1 if _was_cut(reply) else 0
                 self.stage = "tools"
-                phase = await self.tools.run(reply)
+                phase = await self.runner.run(reply)
                 if phase.stopped is not None:
                     return Ending("blocked", Failure("blocked", phase.stopped))
                 if phase.denied is not None and self.options.fail_on_denied:
@@ -118,13 +123,15 @@ class Turn(msgspec.Struct, eq=False):
                 if reply.stop_reason in REFUSED or cut_replies == MOST_CUT_REPLIES:
                     return self._judge_end(reply)
                 continue
-            if reply.stop_reason == "pause_turn" or self.inbox:
+            if reply.stop_reason == "pause_turn" or (self.inbox and reply.complete):
                 continue
 
             ending = self._judge_end(reply)
             if ending.reason != "completed":
                 return ending
             objection, by = await self._objection(active=objections > 0)
+            if self.inbox:
+                continue
             if not objection:
                 return ending
             objections += 1
@@ -142,12 +149,14 @@ class Turn(msgspec.Struct, eq=False):
         limits = {limit.name: float(limit.value) for limit in self.options.limits}
         if self.options.max_seconds is not None:
             limits["max_time"] = self.options.max_seconds
+        self.runner.started = set()
+        self.sampler.cost = 0.0
         self.log.record(TurnStarted(self.log.state.turns + 1, self.options.origin, limits))
 
     async def _take_prompt(self, content: tuple[UserBlock, ...]) -> Ending | None:
         """UserPromptSubmit hooks may block the prompt or add to it; then it is durable."""
         prompt = "\n".join(block.text for block in content if isinstance(block, Text))
-        payload = HookPayload("UserPromptSubmit", self.tools.mode, fields={"prompt": prompt})
+        payload = HookPayload("UserPromptSubmit", self.runner.mode, fields={"prompt": prompt})
         outcome = await self.ports.hooks.fire(payload)
         record_hooks(self.log, "UserPromptSubmit", outcome)
         if outcome.verdict != "passed" or outcome.stop is not None:
@@ -159,10 +168,11 @@ class Turn(msgspec.Struct, eq=False):
 
     def _take_steering(self) -> None:
         while self.inbox:
-            self.log.record(Steered((Text(self.inbox.popleft()),)))
+            self.log.record(Steered((Text(self.inbox[0]),)))
+            self.inbox.popleft()
 
     async def _make_room(self) -> None:
-        """The one place where the context is checked: before every request."""
+        """Where compaction is decided: before every request (an overflow has its own ladder)."""
         request, reported = self.sampler.request(), self.log.state.context
         target = self.ports.compactor.target(request, reported, self.window)
         if target is None:
@@ -190,7 +200,7 @@ class Turn(msgspec.Struct, eq=False):
         """What Stop hooks hold against resting, and who says so; blank for nothing."""
         self.stage = "waiting"
         await checkpoint()
-        payload = HookPayload("Stop", self.tools.mode, fields={"stop_hook_active": active})
+        payload = HookPayload("Stop", self.runner.mode, fields={"stop_hook_active": active})
         outcome = await self.ports.hooks.fire(payload)
         record_hooks(self.log, "Stop", outcome)
         if outcome.verdict == "passed" or outcome.stop is not None:
@@ -203,7 +213,7 @@ class Turn(msgspec.Struct, eq=False):
         if not reply.complete:
             return Ending(
                 "error",
-                Failure("stream_cut", "the model's reply was cut off twice", "Try again."),
+                Failure("stream_cut", "the model's replies were cut off", "Try again."),
             )
         if reason in CUT_BY_LIMIT:
             return Ending("output_limit")
@@ -218,7 +228,7 @@ class Turn(msgspec.Struct, eq=False):
         return Ending("completed")
 
     def _end(self, ending: Ending, began: float) -> None:
-        settle_open(self.log)
+        settle_open(self.log, self.runner.started)
         progress = self._progress()
         self.log.conclude(
             TurnEnded(
@@ -226,7 +236,7 @@ class Turn(msgspec.Struct, eq=False):
                 stop_reason=ending.reason,
                 iterations=progress.steps,
                 usage=progress.usage,
-                cost=self.ports.model.cost(progress.usage, self.sampler.sampling.model),
+                cost=self.sampler.cost,
                 ms=round((self.ports.clock.monotonic() - began) * 1000),
                 error=ending.error,
             ),
@@ -236,7 +246,3 @@ class Turn(msgspec.Struct, eq=False):
 
 def failure_of(error: ClawError) -> Failure:
     return Failure(error.kind, error.message, error.hint)
-
-
-def _was_cut(reply: Reply) -> bool:
-    return not reply.complete or reply.stop_reason in CUT_BY_LIMIT

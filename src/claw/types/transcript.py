@@ -28,7 +28,7 @@ from claw.types.messages import (
 
 __all__ = ["INTERRUPTED", "OUTCOME_UNKNOWN", "Transcript", "repair"]
 
-INTERRUPTED = "Interrupted by the user; the call may have run in part."
+INTERRUPTED = "Interrupted: the turn was ended while this call ran; it may have run in part."
 OUTCOME_UNKNOWN = (
     "The outcome of this call is unknown: the session ended while it ran. "
     "Look before you repeat it."

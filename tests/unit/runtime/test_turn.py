@@ -9,6 +9,7 @@ from claw.errors import (
     ContextOverflow,
     ModelUnavailable,
     OutputLimitTooHigh,
+    ToolFailed,
 )
 from claw.runtime.limits import MaxSteps, MaxTokens
 from claw.runtime.turn import TurnOptions
@@ -214,6 +215,25 @@ async def test_a_tool_that_crashes_gives_an_error_result() -> None:
     assert results(summary) == ["`Crash` crashed: ZeroDivisionError: oops"]
 
 
+@pytest.mark.parametrize("stage", ["parse", "effects", "preview"])
+async def test_a_tool_that_crashes_before_it_runs_gives_a_result_too(stage: str) -> None:
+    class Crash(FakeTool):
+        pass
+
+    def boom(*_: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    setattr(Crash, stage, boom)
+    approver = ScriptedApprover([Answer(False, "no")])
+    model = ScriptedModel([calls(("Crash", {})), says("ok")])
+    policy = FixedPolicy(otherwise="ask")
+    runtime = conversation(model, [Crash("Crash")], approver=approver, policy=policy)
+    summary = await runtime.run_turn("go")
+    assert summary.stop_reason == "completed"
+    shown = [q.detail for q in approver.questions] + results(summary)
+    assert "`Crash` crashed: ZeroDivisionError: oops" in shown
+
+
 async def test_long_output_keeps_head_and_tail_and_the_whole_is_in_a_blob() -> None:
     whole = "".join(f"line {n}\n" for n in range(20_000))
     blobs, journal = MemoryBlobs(), MemoryJournal()
@@ -296,6 +316,40 @@ async def test_what_a_human_rewrote_is_what_runs() -> None:
     assert seen == [{"cmd": "safe"}]
     (intent,) = [e for e in journal.entries if isinstance(e, ToolIntended)]
     assert intent.input == {"cmd": "safe"}
+
+
+async def test_an_edit_that_policy_allows_was_still_the_humans_yes() -> None:
+    class Policy(FixedPolicy):
+        def judge(self, spec, facts, mode, added):
+            self._otherwise = "ask" if not asked else "allow"
+            asked.append(1)
+            return super().judge(spec, facts, mode, added)
+
+    asked: list[int] = []
+    approver = ScriptedApprover([Answer(True, input={"cmd": "safe"})])
+    journal = MemoryJournal()
+    model = ScriptedModel([calls(("Look", {"cmd": "rm"})), says("ok")])
+    runtime = conversation(
+        model, [FakeTool("Look")], approver=approver, journal=journal, policy=Policy()
+    )
+    await runtime.run_turn("go")
+    (made,) = [e for e in journal.entries if isinstance(e, DecisionMade)]
+    assert (made.decision, made.asked, made.answer) == ("allow", True, "yes")
+
+
+async def test_an_edit_that_policy_denies_does_not_run() -> None:
+    class Policy(FixedPolicy):
+        def judge(self, spec, facts, mode, added):
+            self._otherwise = "ask" if not asked else "deny"
+            asked.append(1)
+            return super().judge(spec, facts, mode, added)
+
+    asked: list[int] = []
+    tool = FakeTool("Look")
+    approver = ScriptedApprover([Answer(True, input={"cmd": "worse"})])
+    model = ScriptedModel([calls(("Look", {"cmd": "rm"})), says("ok")])
+    await conversation(model, [tool], approver=approver, policy=Policy()).run_turn("go")
+    assert tool.runs == 0
 
 
 async def test_nobody_to_ask_can_end_the_turn() -> None:
@@ -400,6 +454,31 @@ async def test_a_hook_may_stop_the_turn_and_the_other_calls_do_not_run(event: st
     assert summary.error.message == "enough"
     assert tool.runs == (0 if event == "PreToolUse" else 1)
     assert len(summary.tool_results) == 2
+
+
+async def test_a_hook_that_denies_and_stops_keeps_its_reason() -> None:
+    hooks = FakeHooks({"PreToolUse": HookOutcome("denied", reason="no way", by="h", stop="enough")})
+    journal = MemoryJournal()
+    model = ScriptedModel([calls(("Look", {}), ("Look", {}))])
+    runtime = conversation(model, [FakeTool("Look")], hooks=hooks, journal=journal)
+    summary = await runtime.run_turn("go")
+    assert "no way" in results(summary)[0]
+    assert "Not run" in results(summary)[1]
+    assert not any(isinstance(e, ToolIntended) for e in journal.entries)
+
+
+async def test_steering_during_a_stop_hook_is_not_left_behind() -> None:
+    def stop(payload):
+        if not said:
+            said.append(1)
+            runtime.steer("one more thing")
+        return HookOutcome()
+
+    said: list[int] = []
+    model = ScriptedModel([says("done"), says("that too")])
+    runtime = conversation(model, hooks=FakeHooks({"Stop": stop}))
+    summary = await runtime.run_turn("go")
+    assert final_assistant_text(summary) == "that too"
 
 
 async def test_a_stop_hook_sends_the_model_back_to_work() -> None:
@@ -552,8 +631,40 @@ async def test_an_interrupt_among_reads_keeps_none_of_the_group() -> None:
     runtime.interrupt()
     summary = await running
     assert results(summary)[0] == "done"
-    assert all("Interrupted" in text for text in results(summary)[1:])
+    assert all("Interrupted" in text for text in results(summary)[1:3])
+    assert "Not run" in results(summary)[3]
     assert change.runs == 1
+
+
+async def test_a_tool_that_swallows_the_interrupt_does_not_keep_the_turn_alive() -> None:
+    started = asyncio.Event()
+
+    class Deaf(FakeTool):
+        async def run(self, args, call):
+            started.set()
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                raise ToolFailed("something came in between") from None
+
+    model = ScriptedModel([calls(("Deaf", {})), says("never asked for")], strict=False)
+    runtime = conversation(model, [Deaf("Deaf")])
+    running = asyncio.ensure_future(runtime.run_turn("go"))
+    await started.wait()
+    runtime.interrupt()
+    assert (await running).stop_reason == "interrupted"
+    assert len(model.requests) == 1
+
+
+async def test_a_tool_that_cancels_itself_has_crashed() -> None:
+    class Odd(FakeTool):
+        async def run(self, args, call):
+            raise asyncio.CancelledError
+
+    model = ScriptedModel([calls(("Odd", {}), ("Odd", {})), says("ok")])
+    summary = await conversation(model, [Odd("Odd")]).run_turn("go")
+    assert summary.stop_reason == "completed"
+    assert results(summary) == ["`Odd` crashed: CancelledError: "] * 2
 
 
 async def test_leaving_the_iterator_early_interrupts_the_turn() -> None:
