@@ -62,6 +62,11 @@ places is decided by managed > flags > environment > project-local > project > u
 lists of rules and hooks add up. `claw config` shows every value with the file and line it came
 from. `src/claw/config/settings.schema.json` is the JSON Schema, for editors.
 
+claw does not start while the `deny` rules of your own file, or of the machine's, may not all have
+been read: a list of the wrong type, a file that is no UTF-8 text or larger than 1 MiB. In a
+project's file the same is a warning, and the rules that can be read count. `CLAW_CONFIG_HOME` is an
+absolute path, or begins with `~/`.
+
 | key | value | default |
 |---|---|---|
 {rows}

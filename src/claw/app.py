@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from claw.config.load import Loaded, load_settings
+from claw.config.paths import home_directory
 from claw.config.settings import Provider
 from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
@@ -49,7 +50,7 @@ from claw.runtime.limits import Limit, MaxSteps, MaxTokens
 from claw.runtime.request import Prompt
 from claw.runtime.turn import TurnOptions
 from claw.sessions.blobs import FileBlobs, MemoryBlobs, blobs_dir
-from claw.sessions.directories import may_create
+from claw.sessions.directories import may_create, memory_only
 from claw.sessions.index import find, session_path
 from claw.sessions.journal import FileJournal, MemoryJournal
 from claw.sessions.record import utc
@@ -189,7 +190,7 @@ async def _furnish(
     workspace = _workspace(cwd, wishes, loaded, opened)
 
     # The system prompt waits for git; what takes long to load is loaded meanwhile.
-    system, model = await asyncio.gather(
+    (system, instruction_notes), model = await asyncio.gather(
         _system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
         _client(choice, opened.blobs, lent, wishes.at_once, stack),
     )
@@ -259,6 +260,7 @@ async def _furnish(
         notices=(
             *(Notice("settings", "warning", str(problem)) for problem in loaded.problems),
             *(Notice("session", "warning", note) for note in opened.notes),
+            *(Notice("instructions", "warning", note) for note in instruction_notes),
             *rule_notices,
             *hook_notices,
             *_about_the_model(choice),
@@ -390,7 +392,8 @@ def _policy(loaded: Loaded, specs: Sequence[ToolSpec]) -> tuple[ModePolicy, list
         parsed = parse_rule(text.text, text.behavior, text.source, specs)
         if isinstance(parsed, Rule):
             rules.append(parsed)
-        elif parsed.behavior == "deny":  # better no start than one without its fence
+        elif parsed.behavior == "deny" and text.layer not in ("project", "project-local"):
+            # Better no start than one without its fence; but a project cannot prevent one.
             raise ConfigError(str(parsed), hint="Correct the rule, or take it out.")
         else:
             problems.append(Notice("rule", "warning", str(parsed)))
@@ -495,7 +498,7 @@ def _open_session(wishes: Wishes, home: str, cwd: str, clock: Clock, ids: Ids) -
     started = SessionStarted(session_id, __version__, cwd, utc(clock.now()), schema=SCHEMA)
     notes: tuple[str, ...] = ()
     if not wishes.ephemeral and not may_create(os.path.dirname(path)):
-        notes = (f"{home} cannot be written: this session is kept in memory only",)
+        notes = (memory_only(home),)
     in_memory = wishes.ephemeral or bool(notes)
     journal = MemoryJournal(now=clock.now) if in_memory else FileJournal(path, now=clock.now)
     return _Opened(
@@ -538,7 +541,7 @@ def _workspace(cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened) -> Loc
             cwd,
             loaded.settings.permissions.additional_directories,
             own_dirs=own,
-            home=wishes.env.get("HOME", ""),
+            home=home_directory(wishes.env),
         )
     except ToolFailed as error:
         raise ConfigError(error.message) from error
@@ -546,21 +549,25 @@ def _workspace(cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened) -> Loc
 
 async def _system_prompt(
     wishes: Wishes, loaded: Loaded, opened: _Opened, *, date: str, processes: Processes
-) -> str:
-    """Built once a session: a resumed one goes on with the prompt that it has."""
+) -> tuple[str, tuple[str, ...]]:
+    """Built once a session: a resumed one goes on with the prompt that it has.
+
+    With it, what a person should know of the instructions in it.
+    """
     if opened.state.prompt is not None:
-        return opened.blobs.get(opened.state.prompt.system).decode()
+        return opened.blobs.get(opened.state.prompt.system).decode(), ()
     cwd, limit = opened.cwd, loaded.settings.instructions.max_bytes
-    instructions = discover_instructions(
+    found = discover_instructions(
         cwd, user_dir=loaded.homes.config, **({"max_bytes": limit} if limit else {})
     )
     environment = await gather_environment(cwd=cwd, date=date, processes=processes)
-    return build_system_prompt(
+    prompt = build_system_prompt(
         environment=environment,
-        instructions=instructions,
+        instructions=found.instructions,
         append=wishes.append_system_prompt,
         override=wishes.system_prompt or "",
     )
+    return prompt, found.notes
 
 
 def _install(

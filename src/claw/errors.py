@@ -4,6 +4,7 @@
 
     ClawError                       .hint: what the user can do;  .kind: stable word for JSON
       ConfigError                   a setting, flag or file that cannot be used
+        WrongUse                    a flag's value that makes no sense: exit code 2
       ModelError                    .provider .model .request_id .status .retry_after
         ModelUnavailable            worth a retry: connection, timeout, 429, 5xx, overloaded
         AuthenticationFailed        no key, or one that the server refuses
@@ -49,6 +50,7 @@ __all__ = [
     "SessionTooNew",
     "SessionUnhealthy",
     "ToolFailed",
+    "WrongUse",
 ]
 
 
@@ -67,6 +69,12 @@ class ConfigError(ClawError):
     """A setting, flag combination or configuration file that cannot be used."""
 
     kind = "config"
+
+
+class WrongUse(ConfigError):
+    """The value of a flag makes no sense: the command was used wrongly."""
+
+    kind = "usage"
 
 
 class ModelError(ClawError):

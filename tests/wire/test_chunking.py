@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from claw.errors import ModelError
 from claw.models.decode import decoder
+from claw.models.dialect import DIALECTS
 from claw.types.events import AssistantEvent
 
 ANTHROPIC: list[dict[str, Any]] = [
@@ -82,6 +83,42 @@ CHAT: list[dict[str, Any]] = [
     {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 6}},
 ]
 
+RESPONSES: list[dict[str, Any]] = [
+    {"type": "response.created", "response": {"id": "r", "model": "m", "output": []}},
+    {
+        "type": "response.output_item.added",
+        "output_index": 0,
+        "item": {"type": "reasoning", "id": "rs"},
+    },
+    {"type": "response.reasoning_summary_text.delta", "output_index": 0, "delta": "思考 🤔"},
+    {
+        "type": "response.output_item.done",
+        "output_index": 0,
+        "item": {
+            "type": "reasoning",
+            "id": "rs",
+            "summary": [{"type": "summary_text", "text": "思考 🤔"}],
+            "encrypted_content": "Zm9v",
+        },
+    },
+    {"type": "response.output_text.delta", "output_index": 1, "delta": "é\r\n"},
+    {
+        "type": "response.output_item.added",
+        "output_index": 2,
+        "item": {"type": "function_call", "id": "fc", "call_id": "t", "name": "N"},
+    },
+    {"type": "response.function_call_arguments.delta", "output_index": 2, "delta": '{"a": "ü'},
+    {"type": "response.function_call_arguments.delta", "output_index": 2, "delta": '"}'},
+    {
+        "type": "response.completed",
+        "response": {
+            "status": "completed",
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": "é\r\n!"}]}],
+            "usage": {"input_tokens": 5, "output_tokens": 6},
+        },
+    },
+]
+
 
 def stream(
     events: list[dict[str, Any]], *, end: str = "\n", last: str = "", ascii: bool = False
@@ -101,6 +138,15 @@ BODIES = {
     ("openai-chat", "LF"): stream(CHAT, last="data: [DONE]\n\n"),
     ("openai-chat", "CRLF"): stream(CHAT, end="\r\n", last="data: [DONE]\r\n\r\n"),
     ("openai-chat", "bare"): stream(CHAT, last="data: [DONE]"),
+    ("openai-responses", "LF"): stream(RESPONSES),
+    ("openai-responses", "CRLF"): stream(RESPONSES, end="\r\n"),
+    ("openai-responses", "CR"): stream(RESPONSES, end="\r", ascii=True, last="data: [DONE]"),
+    ("openai-responses", "failed"): stream(
+        [*RESPONSES[:6], {"type": "response.failed", "response": {"status": "failed"}}]
+    ),
+    ("openai-responses", "json"): json.dumps(
+        RESPONSES[-1]["response"], ensure_ascii=False
+    ).encode(),
     ("openai-chat", "page"): b"<html>not a model: \xc3\xa9</html>",
     ("openai-chat", "json"): json.dumps(
         {"choices": [{"message": {"content": "é"}, "finish_reason": "stop"}]}, ensure_ascii=False
@@ -138,7 +184,7 @@ def test_any_split_of_any_beginning(which, data):
     assert events_of(dialect, pieces) == events_of(dialect, [body])
 
 
-@given(st.sampled_from(["anthropic", "openai-chat"]), st.binary(max_size=300), st.booleans())
+@given(st.sampled_from(DIALECTS), st.binary(max_size=300), st.booleans())
 def test_noise_raises_only_model_errors(dialect, noise, as_event):
     events_of(dialect, [b"data: " + noise + b"\n\n"] if as_event else [noise])
 
@@ -178,6 +224,13 @@ FIELDS = [
     "thinking",
     "partial_json",
     "object",
+    "response",
+    "output",
+    "item",
+    "output_index",
+    "item_id",
+    "summary",
+    "status",
 ]
 TYPES = st.sampled_from(
     [
@@ -193,6 +246,13 @@ TYPES = st.sampled_from(
         "tool_use",
         "text_delta",
         "input_json_delta",
+        "reasoning",
+        "function_call",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "response.completed",
     ]
 )
 SHAPED = st.recursive(
@@ -204,7 +264,7 @@ SHAPED = st.recursive(
 )
 
 
-@given(st.sampled_from(["anthropic", "openai-chat"]), st.lists(SHAPED, max_size=5), st.booleans())
+@given(st.sampled_from(DIALECTS), st.lists(SHAPED, max_size=5), st.booleans())
 def test_wrong_shapes_raise_only_model_errors(dialect, values, whole):
     if whole:
         events_of(dialect, [json.dumps(values[:1]).encode()[1:-1]])

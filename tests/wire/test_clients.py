@@ -18,6 +18,7 @@ from claw.errors import (
 )
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.openai_chat.client import OpenAIChatClient
+from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.transport import HttpRequest, HttpResponse, StreamCut
 from claw.types.events import AssistantEvent, MessageStart, MessageStop, TextDelta
 from claw.types.messages import Text, UserMessage
@@ -72,8 +73,12 @@ def chat(transport: FakeTransport, **options: Any) -> OpenAIChatClient:
     return OpenAIChatClient(transport, **{"api_key": SECRET, **options})
 
 
-Client = AnthropicClient | OpenAIChatClient
-CLIENTS = pytest.mark.parametrize("client", [anthropic, chat])
+def responses(transport: FakeTransport, **options: Any) -> OpenAIResponsesClient:
+    return OpenAIResponsesClient(transport, **{"api_key": SECRET, **options})
+
+
+Client = AnthropicClient | OpenAIChatClient | OpenAIResponsesClient
+CLIENTS = pytest.mark.parametrize("client", [anthropic, chat, responses])
 
 REQUEST = Request("be good", (UserMessage((Text("hello"),)),), (), Sampling("m", max_tokens=50))
 
@@ -108,7 +113,18 @@ CHAT = lines(
     {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
     "[DONE]",
 )
-WHOLE = pytest.mark.parametrize(("client", "body"), [(anthropic, ANTHROPIC), (chat, CHAT)])
+RESPONSES = lines(
+    {"type": "response.created", "response": {"model": "m-1", "output": []}},
+    {"type": "response.output_text.delta", "output_index": 0, "delta": "hi"},
+    {"type": "response.output_text.done", "output_index": 0, "text": "hi"},
+    {"type": "response.in_progress"},
+    {
+        "type": "response.completed",
+        "response": {"status": "completed", "usage": {"input_tokens": 3, "output_tokens": 2}},
+    },
+)
+BODIES = {anthropic: ANTHROPIC, chat: CHAT, responses: RESPONSES}
+WHOLE = pytest.mark.parametrize(("client", "body"), BODIES.items())
 
 
 @WHOLE
@@ -150,6 +166,15 @@ async def test_what_chat_gets():
     assert json.loads(request.body)["stream_options"] == {"include_usage": True}
 
 
+async def test_what_responses_gets():
+    transport = FakeTransport(*RESPONSES)
+    await events_of(responses(transport))
+    (request,) = transport.requests
+    assert request.url == "https://api.openai.com/v1/responses"
+    assert request.headers["authorization"] == f"Bearer {SECRET}"
+    assert json.loads(request.body)["store"] is False
+
+
 @pytest.mark.parametrize(
     ("client", "base_url", "url"),
     [
@@ -159,10 +184,11 @@ async def test_what_chat_gets():
         (chat, "http://h/v1", "http://h/v1/chat/completions"),
         (chat, "http://h/x/chat/completions?v=1", "http://h/x/chat/completions?v=1"),
         (chat, "http://h/x?v=1", "http://h/x/chat/completions?v=1"),
+        (responses, "http://h/v1/", "http://h/v1/responses"),
     ],
 )
 async def test_base_urls(client, base_url, url):
-    transport = FakeTransport(*(ANTHROPIC if client is anthropic else CHAT))
+    transport = FakeTransport(*BODIES[client])
     await events_of(client(transport, base_url=base_url))
     assert transport.requests[0].url == url
 
@@ -235,7 +261,8 @@ async def test_a_page_instead_of_a_reply(client):
 @WHOLE
 async def test_an_error_inside_the_stream_comes_after_what_was_said(client, body):
     error = lines({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}})
-    transport = FakeTransport(b"".join(body[:3] if client is anthropic else body[:1]) + error[0])
+    said = {anthropic: 3, chat: 1, responses: 2}[client]
+    transport = FakeTransport(b"".join(body[:said]) + error[0])
     seen: list[AssistantEvent] = []
 
     async def run() -> None:
@@ -278,11 +305,7 @@ async def test_a_key_that_no_header_can_carry(client, key):
 
 @CLIENTS
 async def test_usage_that_was_never_reported_is_estimated(client):
-    body = (
-        [line.replace(b'"usage"', b'"usages"') for line in ANTHROPIC]
-        if client is anthropic
-        else [CHAT[0], CHAT[1], CHAT[3]]
-    )
+    body = [line.replace(b'"usage"', b'"usages"') for line in BODIES[client]]
     usage = (await reply_of(client(FakeTransport(*body)))).usage
     assert usage.estimated
     assert usage.input_tokens > 0

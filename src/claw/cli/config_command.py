@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from claw.cli.place import working_directory
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen
 from claw.cli.style import Paint
@@ -20,25 +21,25 @@ __all__ = ["load_as_given", "show_config"]
 
 
 def show_config(given: Mapping[str, Any]) -> int:
-    """Print the settings; 0, whatever is wrong with them. Raises ``ConfigError``."""
+    """Print the settings; 0, whatever is wrong in them. Raises ``ConfigError``."""
     loaded = load_as_given(given)
     screen = Screen(Terminal.look(os.environ), sys.stdout, sys.stderr)
     if given["output_format"] == "json":
         screen.product(dumps(_as_object(loaded)) + "\n")
-        return 0
+        return screen.exit_code(0)
     paint = Paint(screen.terminal.color_stdout)
     screen.product(_as_text(loaded, paint))
     for problem in loaded.problems:
         screen.line(f"{screen.paint('warning:', 'yellow')} {visible(str(problem))}")
         if problem.hint:
             screen.line(f"{screen.paint('hint:', 'cyan')} {problem.hint}")
-    return 0
+    return screen.exit_code(0)
 
 
 def load_as_given(given: Mapping[str, Any]) -> Loaded:
-    """The settings as a turn with these flags would have them."""
+    """The settings as a turn with these flags would have them. Raises ``ConfigError``."""
     return load_settings(
-        cwd=os.path.abspath(os.path.expanduser(given["cwd"] or ".")),
+        cwd=working_directory(given["cwd"]),
         env=os.environ,
         flags={"model": given["model"]},
         settings_file=given["settings"],

@@ -9,12 +9,21 @@ from typing import Any
 
 from claw.app import House
 from claw.cli.render.envelope import dumps
+from claw.cli.screen import Screen
 from claw.config.paths import make_private
 from claw.errors import ConfigError
 from claw.runtime.tracing import trace_event
 from claw.types.entries import DecisionMade, Event, Retried
 
-__all__ = ["DebugLog"]
+__all__ = ["DebugLog", "start_debug_log"]
+
+
+def start_debug_log(house: House, screen: Screen) -> None:
+    """Say where the log is, or why there is none: that is no reason not to work."""
+    try:
+        screen.line(f"debug log: {DebugLog(house).path}")
+    except ConfigError as error:
+        screen.line(f"warning: there is no debug log: {error.message}")
 
 
 class DebugLog:

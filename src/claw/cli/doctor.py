@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -13,6 +12,7 @@ import msgspec
 
 from claw.app import choose_model
 from claw.cli.config_command import load_as_given
+from claw.cli.place import working_directory
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen
 from claw.cli.style import Paint
@@ -22,7 +22,9 @@ from claw.errors import ConfigError
 from claw.models.offline.client import CONNECT_HINT
 from claw.models.registry import ModelChoice
 from claw.policy.display import visible
+from claw.sessions.directories import may_create, memory_only
 from claw.version import __version__
+from claw.workspace.programs import find_program
 
 __all__ = ["Finding", "examine"]
 
@@ -38,7 +40,11 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def examine(given: Mapping[str, Any]) -> int:
-    """Print the findings; 1 when something is broken, else 0."""
+    """Print the findings; 1 when something is broken, else 0.
+
+    Raises ``ConfigError`` where there is no directory to look at, or stdout takes nothing.
+    """
+    working_directory(given["cwd"])
     terminal = Terminal.look(os.environ)
     screen = Screen(terminal, sys.stdout, sys.stderr)
     findings = list(_findings(given, terminal))
@@ -48,7 +54,7 @@ def examine(given: Mapping[str, Any]) -> int:
         screen.product(dumps({"ok": not broken, "version": __version__, "findings": found}) + "\n")
     else:
         screen.product(_as_text(findings, Paint(terminal.color_stdout)))
-    return 1 if broken else 0
+    return screen.exit_code(1 if broken else 0)
 
 
 def _as_text(findings: list[Finding], paint: Paint) -> str:
@@ -88,7 +94,9 @@ def _python() -> Finding:
 
 def _program(name: str, program: str, without: Verdict, hint: str) -> Finding:
     beside = os.path.join(os.path.dirname(sys.executable), program)
-    path = beside if os.access(beside, os.X_OK) else shutil.which(program)
+    path: str | None = beside
+    if not os.access(beside, os.X_OK):
+        path = find_program(program, os.environ.get("PATH", ""), os.getcwd())
     if path is None:
         return Finding(name, without, "not found", hint)
     try:
@@ -118,17 +126,15 @@ def _terminal(terminal: Terminal) -> Finding:
 
 def _home(loaded: Loaded) -> Finding:
     home = loaded.homes.config
-    at = home
-    while not os.path.exists(at) and os.path.dirname(at) != at:
-        at = os.path.dirname(at)
-    if not (os.path.isdir(at) and os.access(at, os.W_OK | os.X_OK)):
+    if not may_create(loaded.homes.sessions):
         return Finding(
             "config home",
             "broken",
-            f"{home} cannot be written",
-            "Set CLAW_CONFIG_HOME, or use --no-session-persistence.",
+            memory_only(home),
+            "Set CLAW_CONFIG_HOME to a directory that you can write to.",
         )
-    return Finding("config home", "ok", home if at == home else f"{home} (will be made)")
+    exists = os.path.isdir(home)
+    return Finding("config home", "ok", home if exists else f"{home} (will be made)")
 
 
 def _settings(loaded: Loaded) -> Iterator[Finding]:

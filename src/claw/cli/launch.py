@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gc
 import os
 import re
@@ -15,16 +16,19 @@ import click
 
 from claw.app import Wishes
 from claw.cli.oneshot import Form, run_one_shot
+from claw.cli.place import working_directory
 from claw.cli.repl import run_repl
 from claw.cli.screen import Screen
 from claw.cli.slash import mode_named
 from claw.cli.terminal import Terminal
+from claw.config.paths import home_directory
 from claw.errors import ConfigError
 from claw.policy.rules import split_rules
 from claw.types.permissions import MODES
 
 __all__ = ["launch", "wishes_of"]
 
+MOST_PIPED = 10 * 1024 * 1024  # bytes of stdin
 PIPE_PATIENCE = 3.0  # seconds for a pipe that only adds to a prompt to say something
 
 
@@ -40,6 +44,7 @@ def launch(
     wishes = wishes_of(given)
     terminal = Terminal.look(os.environ)
     screen = Screen(terminal, sys.stdout, sys.stderr)
+    _refuse_deaf_stdout(screen)
     prompt = _prompt(words, screen)
     talk = not prompt and not given["print_mode"] and terminal.stdin and terminal.stdout
     if not prompt and not talk:
@@ -75,7 +80,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         mode = "bypassPermissions"
     system = given["system_prompt"]
     return Wishes(
-        cwd=_directory(given["cwd"]),
+        cwd=working_directory(given["cwd"]),
         model=given["model"],
         mode=mode,
         session="latest" if given["continue_"] else given["resume"],
@@ -123,23 +128,16 @@ def _listed(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(item for value in values for item in split_rules(value))
 
 
-def _directory(path: str | None) -> str:
-    if path is None:
-        try:
-            return os.getcwd()
-        except OSError as error:
-            raise ConfigError(
-                "the current directory does not exist any more", hint="Change to another one."
-            ) from error
-    full = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isdir(full):
-        raise ConfigError(f"--cwd: there is no directory {full}")
-    return full
-
-
 def _clean(text: str) -> str:
     """Arguments may hold bytes that are no text: those become replacement characters."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _refuse_deaf_stdout(screen: Screen) -> None:
+    """An answer that nobody can get is not asked for."""
+    screen.exit_code(0)
+    if fcntl.fcntl(1, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+        raise ConfigError("cannot write to stdout: it is open for reading only")
 
 
 # -- the prompt ----------------------------------------------------------------------
@@ -157,8 +155,11 @@ def _prompt(words: Sequence[str], screen: Screen) -> str:
 
 
 def _piped(patience: float | None, screen: Screen) -> str:
-    """Stdin to its end. A pipe that stays silent for ``patience`` seconds is left alone:
-    programs often hand on a stdin that nobody ever writes to or closes."""
+    """Stdin to its end, up to ``MOST_PIPED``. Raises ``ConfigError`` for more.
+
+    A pipe that stays silent for ``patience`` seconds is left alone: programs often hand
+    on a stdin that nobody ever writes to or closes.
+    """
     try:
         if patience is not None and not select.select([0], [], [], patience)[0]:
             screen.line(
@@ -166,9 +167,15 @@ def _piped(patience: float | None, screen: Screen) -> str:
             )
             return ""
         with open(0, "rb", closefd=False) as stdin:
-            return stdin.read().decode("utf-8", "replace")
+            data = stdin.read(MOST_PIPED + 1)
     except OSError:  # closed, or a directory
         return ""
+    if len(data) > MOST_PIPED:
+        raise ConfigError(
+            f"more than {MOST_PIPED // 1024 // 1024} MiB came from stdin",
+            hint="Put it into a file, and name the file in the prompt.",
+        )
+    return data.decode("utf-8", "replace")
 
 
 # -- where -----------------------------------------------------------------------------
@@ -177,7 +184,7 @@ def _piped(patience: float | None, screen: Screen) -> str:
 def _refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
     """The home directory and `/` are too much to hand to an agent without a word."""
     real = os.path.realpath(cwd)
-    if allowed or real not in ("/", os.path.realpath(os.path.expanduser("~"))):
+    if allowed or real not in ("/", os.path.realpath(home_directory(os.environ))):
         return
     if not (screen.terminal.stdin and screen.terminal.stderr):
         raise ConfigError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -15,10 +16,13 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from claw.errors import ClawError
+from claw.errors import ClawError, ConfigError
 from claw.version import __version__
 
 __all__ = ["entry", "run"]
+
+BROKEN_PIPE = 141  # as a shell reports SIGPIPE
+LONGEST_MESSAGE, LONGEST_HINT = 800, 2400  # characters; a hint may be a command
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -85,6 +89,39 @@ class PromptOrCommand(click.Group):
             )
 
 
+class Seconds(click.FloatRange):
+    """A finite number above zero."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
+
+
+def printing(text: Callable[[click.Context], str], *names: str, help: str) -> Callable[[F], F]:
+    """An option that prints something instead of running the command."""
+
+    def callback(ctx: click.Context, _: click.Parameter, given: bool) -> None:
+        if given and not ctx.resilient_parsing:
+            _produce(text(ctx) + "\n")
+            ctx.exit()
+
+    return click.option(
+        *names, is_flag=True, is_eager=True, expose_value=False, callback=callback, help=help
+    )
+
+
+def help_option(command: F) -> F:
+    option = printing(click.Context.get_help, "-h", "--help", help="Show this message and exit.")
+    return option(command)
+
+
 def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     return click.option(*names, cls=Flag, group=group, **options)
 
@@ -95,10 +132,11 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     invoke_without_command=True,
     options_metavar="[OPTIONS]",
     subcommand_metavar="[PROMPT... | COMMAND]",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    add_help_option=False,
+    context_settings={"max_content_width": 100},
     help="A coding agent for the terminal.\n\n"
     "Without a prompt it starts a conversation. With one, or with text piped in, it "
-    "runs one turn and ends. Piped text is the prompt, or is added to it.",
+    "runs one turn and ends. Piped text (up to 10 MiB) is the prompt, or is added to it.",
 )
 @flag(
     OUTPUT,
@@ -171,7 +209,7 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
 @flag(
     LIMITS,
     "--max-time",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(),
     metavar="SECONDS",
     help="How long it may take.",
 )
@@ -235,7 +273,8 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
 @flag(OTHER, "--cwd", metavar="DIR", help="Work there instead of here.")
 @flag(OTHER, "--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
 @flag(OTHER, "--debug", is_flag=True, help="Write a log; tell more when something breaks.")
-@click.version_option(__version__, message="claw %(version)s")
+@printing(lambda _: f"claw {__version__}", "--version", help="Show the version and exit.")
+@help_option
 @click.pass_context
 def claw(ctx: click.Context, /, **given: Any) -> int:
     if ctx.invoked_subcommand is not None:
@@ -258,8 +297,9 @@ def shared(command: F) -> F:
     return command
 
 
-@claw.command(help="Show the settings, each with the place it comes from.")
+@claw.command(help="Show the settings, each with the place it comes from.", add_help_option=False)
 @shared
+@help_option
 @click.pass_context
 def config(ctx: click.Context, /, **given: Any) -> int:
     from claw.cli.config_command import show_config
@@ -267,8 +307,9 @@ def config(ctx: click.Context, /, **given: Any) -> int:
     return show_config(_with_outer(ctx, given))
 
 
-@claw.command(help="Check that everything claw needs is there.")
+@claw.command(help="Check that everything claw needs is there.", add_help_option=False)
 @shared
+@help_option
 @click.pass_context
 def doctor(ctx: click.Context, /, **given: Any) -> int:
     from claw.cli.doctor import examine
@@ -303,7 +344,8 @@ def run(args: Sequence[str]) -> int:
     except click.ClickException as error:
         return _report(args, "usage", error.format_message(), "", error.exit_code)
     except ClawError as error:
-        return _report(args, error.kind, error.message, error.hint, 1)
+        code = 2 if error.kind == "usage" else 1
+        return _report(args, error.kind, error.message, error.hint, code)
     except (click.Abort, KeyboardInterrupt):
         return _report(args, "interrupted", "interrupted", "", 130)
     except Exception as error:
@@ -317,12 +359,21 @@ def run(args: Sequence[str]) -> int:
 
 def _report(args: Sequence[str], kind: str, message: str, hint: str, code: int) -> int:
     """On stderr, and in the JSON forms as the result on stdout."""
+    message, hint = _bounded(message, LONGEST_MESSAGE), _bounded(hint, LONGEST_HINT)
     _write(sys.stderr, f"error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
     if _wants_json(args):
         from claw.cli.render.envelope import dumps, error_before_turn
 
         _write(sys.stdout, dumps(error_before_turn(kind, message, hint)) + "\n")
     return code
+
+
+def _bounded(text: str, most: int) -> str:
+    """What somebody gave may be quoted in it, whatever its length."""
+    if len(text) <= most:
+        return text
+    head, tail = most * 3 // 4, most // 4
+    return f"{text[:head]}[... {len(text) - head - tail} characters ...]{text[-tail:]}"
 
 
 def _wants_json(args: Sequence[str]) -> bool:
@@ -334,6 +385,19 @@ def _wants_json(args: Sequence[str]) -> bool:
     )
 
 
+def _produce(text: str) -> None:
+    """Write to stdout what a command was run for. Raises ``ConfigError`` where that fails."""
+    if sys.stdout is None:
+        raise ConfigError("cannot write to stdout: it is closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise click.exceptions.Exit(BROKEN_PIPE) from error
+    except OSError as error:
+        raise ConfigError(f"cannot write to stdout: {error.strerror}") from error
+
+
 def _write(stream: TextIO | None, text: str) -> None:
     try:
         if stream is not None:
@@ -343,9 +407,19 @@ def _write(stream: TextIO | None, text: str) -> None:
         pass
 
 
+def _occupy_closed_streams() -> None:
+    """Else a file that is opened later becomes one of them, and gets what is meant for it."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
 def entry() -> None:
     """The console script. Ends the process at once: all is written and closed by then."""
     gc.disable()  # while importing; the dispatchers turn it on again
+    _occupy_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # lone surrogates are written as escapes, in JSON too
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

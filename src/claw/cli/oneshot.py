@@ -10,25 +10,22 @@ from msgspec.structs import replace
 
 from claw.app import House, Wishes, furnish
 from claw.cli.approve import TerminalApprover, terminal_to_ask_on
-from claw.cli.debug_log import DebugLog
+from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts
 from claw.cli.live import LiveCli
 from claw.cli.render.activity import show_notice
-from claw.cli.render.answer import StreamedAnswer, WholeAnswer
+from claw.cli.render.answer import StreamedAnswer, Unrecorded, WholeAnswer
 from claw.cli.render.envelope import dumps, error_before_turn
 from claw.cli.render.json_result import compact_result, json_result
 from claw.cli.render.outcome import exit_code
 from claw.cli.render.stream_json import StreamJson
 from claw.cli.screen import Screen
 from claw.cli.style import harmless
-from claw.errors import ConfigError
 from claw.ports import EventSink
 from claw.types.results import TurnSummary, final_assistant_text
 from claw.version import __version__
 
 __all__ = ["Form", "run_one_shot"]
-
-BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -53,10 +50,8 @@ async def run_one_shot(prompt: str, wishes: Wishes, form: Form, screen: Screen) 
             if form.output != "text":
                 screen.product(dumps(error_before_turn("interrupted", "interrupted")) + "\n")
             return interrupts.exit_code
-        if isinstance(screen.broken, BrokenPipeError):
-            return BROKEN_PIPE
-        if screen.broken is not None:
-            raise ConfigError(f"cannot write to stdout: {screen.broken.strerror}")
+        if summary is None or screen.broken is not None:
+            return screen.exit_code(1)
         if summary.stop_reason == "interrupted":
             return interrupts.exit_code
         return exit_code(summary)
@@ -64,7 +59,7 @@ async def run_one_shot(prompt: str, wishes: Wishes, form: Form, screen: Screen) 
 
 async def _furnish_and_run(
     prompt: str, wishes: Wishes, form: Form, screen: Screen, interrupts: Interrupts
-) -> TurnSummary:
+) -> TurnSummary | None:
     fd = terminal_to_ask_on(screen.terminal)
     approver = None if fd is None else TerminalApprover(screen, fd)
     house = await furnish(replace(wishes, at_once=True), approver=approver, sink=approver)
@@ -72,7 +67,7 @@ async def _furnish_and_run(
         for notice in house.notices:
             show_notice(screen, notice)
         if form.debug:
-            screen.line(f"debug log: {DebugLog(house).path}")
+            start_debug_log(house, screen)
         return await _turn(prompt, house, form, screen, interrupts)
     finally:
         await house.close()
@@ -80,16 +75,21 @@ async def _furnish_and_run(
 
 async def _turn(
     prompt: str, house: House, form: Form, screen: Screen, interrupts: Interrupts
-) -> TurnSummary:
+) -> TurnSummary | None:
+    """None where stdout takes nothing, so that nobody is asked."""
+
     def write(value: dict[str, Any]) -> None:
         screen.product(dumps(value) + "\n")
 
-    printers: tuple[EventSink, ...] = ()
+    unrecorded = Unrecorded()
+    printers: tuple[EventSink, ...] = (unrecorded,)
     if form.output == "stream-json":
         write(_init(house))
-        printers = (StreamJson(write, session_id=house.session_id, partial=form.partial),)
+        if screen.broken is not None:
+            return None
+        printers += (StreamJson(write, session_id=house.session_id, partial=form.partial),)
     elif form.output == "text" and not form.compact:
-        printers = (StreamedAnswer(screen) if screen.terminal.stdout else WholeAnswer(screen),)
+        printers += (StreamedAnswer(screen) if screen.terminal.stdout else WholeAnswer(screen),)
     live = LiveCli(
         house,
         screen,
@@ -100,8 +100,9 @@ async def _turn(
     summary = await live.run_turn(prompt)
     if form.output != "text":
         result = compact_result if form.compact else json_result
-        write(result(summary, model=house.runtime.model, session_id=house.session_id))
-    elif form.compact and (text := final_assistant_text(summary)):
+        value = result(summary, model=house.runtime.model, session_id=house.session_id)
+        write({**value, "result": unrecorded.text} if unrecorded.text else value)
+    elif form.compact and (text := unrecorded.text or final_assistant_text(summary)):
         shown = harmless(text) if screen.terminal.stdout else text
         screen.product(shown.rstrip("\n") + "\n")
     return summary

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from claw.app import House, Wishes, furnish
 from claw.cli.approve import TerminalApprover
-from claw.cli.debug_log import DebugLog
+from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts
 from claw.cli.live import LiveCli
 from claw.cli.render.activity import show_failure, show_notice
@@ -64,7 +64,7 @@ async def _furnish_and_converse(
     try:
         _greet(house, screen)
         if debug:
-            screen.line(f"debug log: {DebugLog(house).path}")
+            start_debug_log(house, screen)
         await _converse(house, screen, interrupts)
     finally:
         await house.close()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from claw.cli.style import Paint
 from claw.cli.terminal import Terminal
+from claw.errors import ConfigError
 
-__all__ = ["Screen"]
+__all__ = ["BROKEN_PIPE", "Screen"]
+
+BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
 _ERASE_LINE = "\r\x1b[K"
 
@@ -24,7 +28,7 @@ class Screen:
     def __init__(self, terminal: Terminal, out: TextIO | None, err: TextIO | None) -> None:
         self.terminal = terminal
         self.paint = Paint(terminal.color_stderr)
-        self.broken: OSError | None = None
+        self.broken: OSError | None = OSError(errno.EBADF, "it is closed") if out is None else None
         self.on_broken: Callable[[], None] = lambda: None
         self._out = out
         self._err = err
@@ -47,6 +51,15 @@ class Screen:
         except OSError as error:
             self.broken = error
             self.on_broken()
+
+    def exit_code(self, code: int) -> int:
+        """``code``, where stdout took all it was given. Raises ``ConfigError`` where it did not;
+        a reader that went away is no error."""
+        if isinstance(self.broken, BrokenPipeError):
+            return BROKEN_PIPE
+        if self.broken is not None:
+            raise ConfigError(f"cannot write to stdout: {self.broken.strerror}")
+        return code
 
     def line(self, text: str = "") -> None:
         """Write whole lines to stderr."""

@@ -12,7 +12,7 @@ from claw.config.lines import Lines, Path, dotted
 from claw.config.settings import LATER_KEYS, Settings
 from claw.types.permissions import MODE_ALIASES
 
-__all__ = ["Problem", "ProblemCode", "check"]
+__all__ = ["Problem", "ProblemCode", "check", "kind_name"]
 
 ProblemCode = Literal[
     "unreadable", "syntax", "unknown_key", "repeated_key", "wrong_type", "ignored"
@@ -72,7 +72,7 @@ class _Checker:
 
     def struct(self, value: Any, kind: type[msgspec.Struct], path: Path) -> Any:
         if not isinstance(value, dict):
-            return self.wrong(path, f"expected an object, got {_name(value)}")
+            return self.wrong(path, f"expected an object, got {kind_name(value)}")
         fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
         usable = {}
         for key, item in value.items():
@@ -96,7 +96,7 @@ class _Checker:
     def mapping(self, value: Any, kinds: tuple[Any, ...], path: Path) -> Any:
         key_kind, kind = kinds
         if not isinstance(value, dict):
-            return self.wrong(path, f"expected an object, got {_name(value)}")
+            return self.wrong(path, f"expected an object, got {kind_name(value)}")
         usable = {}
         for key, item in value.items():
             if get_origin(key_kind) is Literal and key not in get_args(key_kind):
@@ -109,7 +109,7 @@ class _Checker:
 
     def array(self, value: Any, kind: Any, path: Path) -> Any:
         if not isinstance(value, list | tuple):
-            return self.wrong(path, f"expected an array, got {_name(value)}")
+            return self.wrong(path, f"expected an array, got {kind_name(value)}")
         checked = [self.value(item, kind, (*path, n)) for n, item in enumerate(value)]
         # What is not usable keeps its place, so that indexes go on naming lines of the file.
         return [None if item is _UNUSABLE else item for item in checked]
@@ -148,7 +148,8 @@ def _without_none(kind: Any) -> Any:
     return kind
 
 
-def _name(value: Any) -> str:
+def kind_name(value: Any) -> str:
+    """``a string``, ``an array``: what JSON calls it."""
     names = {str: "a string", bool: "a boolean", list: "an array", dict: "an object"}
     return "null" if value is None else names.get(type(value), "a number")
 

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["Lines", "Path", "dotted", "find_lines", "line_at"]
+__all__ = ["Lines", "Path", "dotted", "ends_open", "find_lines", "line_at", "line_too_deep"]
 
 Path = tuple[str | int, ...]
 
 # Enough to walk a text that is known to be JSON; https://www.rfc-editor.org/rfc/rfc8259
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+TOKEN = r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+'
+
+# The same for any text, in linear time: a string that does not end takes the rest.
+NESTING = r'(?s)"(?:[^"\\]++|\\.)*+(?:(?P<end>")|\Z)|[{}\[\]]'
 
 
 class Lines(msgspec.Struct, frozen=True):
@@ -35,7 +38,7 @@ def find_lines(text: str) -> Lines:
     at: list[str | int] = []  # the key or index in each open object or array
     key_next = False
     line, counted = 1, 0
-    for token in TOKEN.finditer(text):
+    for token in re.finditer(TOKEN, text):
         line += text.count("\n", counted, token.start())
         counted = token.start()
         what = token[0]
@@ -61,6 +64,28 @@ def find_lines(text: str) -> Lines:
         else:
             key_next = False
     return Lines(found, tuple(repeated))
+
+
+def line_too_deep(text: str, limit: int) -> int:
+    """The line of the first object or array in more than ``limit`` others; 0 for none."""
+    depth = 0
+    for token in re.finditer(NESTING, text):
+        if token[0] in "{[":
+            depth += 1
+            if depth > limit:
+                return text.count("\n", 0, token.start()) + 1
+        elif token[0] in "}]":
+            depth -= 1
+    return 0
+
+
+def ends_open(text: str) -> bool:
+    """Whether the text ends inside a string, object or array."""
+    depth, closed = 0, True
+    for token in re.finditer(NESTING, text):
+        depth += (token[0] in "{[") - (token[0] in "}]")
+        closed = token[0][0] != '"' or token["end"] is not None
+    return depth > 0 or not closed
 
 
 def line_at(data: bytes, offset: int) -> int:

@@ -8,15 +8,13 @@ and ``ask`` rules count: nothing else of a project is obeyed before it is truste
 from __future__ import annotations
 
 import os
-import re
-import stat
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
 from claw.config.check import Problem, check
-from claw.config.lines import Lines, Path, dotted, find_lines, line_at
+from claw.config.lines import Lines, Path, dotted
 from claw.config.paths import (
     MANAGED,
     Homes,
@@ -25,6 +23,7 @@ from claw.config.paths import (
     managed_objection,
     settings_files,
 )
+from claw.config.reading import FileBytes, decode_settings, lost_list, read_bytes
 from claw.config.settings import Settings
 from claw.errors import ConfigError
 from claw.types.hooks import HookEvent
@@ -32,7 +31,6 @@ from claw.types.permissions import Behavior
 
 __all__ = ["FLAGS", "HookText", "Loaded", "Origin", "RuleText", "load_settings"]
 
-LARGEST = 1024 * 1024
 
 # The flag that sets each key, for messages and for `claw config`.
 FLAGS = {
@@ -126,15 +124,16 @@ def load_settings(
     """Read all layers. ``flags`` are values by dotted key; ``settings_file`` is ``--settings``.
 
     Files that cannot be used are ``problems``; a flag, variable or ``--settings`` that
-    cannot be used raises ``ConfigError``.
+    cannot be used raises ``ConfigError``, and so does a file of the user's or of the
+    machine's whose deny rules may not all have been read.
     """
     homes = find_homes(cwd, env)
     problems: list[Problem] = []
     sources: list[_Source] = []
     managed: list[_Source] = []
     for file in settings_files(homes, managed_file):
-        data = _read(file.path, problems)
-        if data is None:
+        found = read_bytes(file.path)
+        if found is None:
             continue
         if file.layer == "managed":
             objection = managed_objection(file.path)
@@ -143,7 +142,7 @@ def load_settings(
                 hint = "Run `chown root` and `chmod go-w` on it."
                 problems.append(Problem("unreadable", file.path, 0, message, hint))
                 continue
-        source = _source(file.layer, file.path, data, problems)
+        source = _source(file.layer, file.path, found, problems)
         (managed if file.layer == "managed" else sources).append(source)
     sources += _environment(env)
     sources += _settings_flag(settings_file, cwd)
@@ -152,37 +151,22 @@ def load_settings(
     return _merged(homes, sources, problems)
 
 
-# -- reading -------------------------------------------------------------------
+# -- one file ------------------------------------------------------------------
 
 
-def _read(path: str, problems: list[Problem]) -> bytes | None:
-    """The bytes of a regular file, None where there is none."""
-    try:
-        # A FIFO must not hang the start.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        message = f"cannot be read: {error.strerror}"
-        problems.append(Problem("unreadable", path, 0, message))
-        return None
-    with open(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
-            message = "not a regular file of at most 1 MiB"
-            problems.append(Problem("unreadable", path, 0, message))
-            return None
-        return file.read()
-
-
-def _source(layer: Layer, path: str, data: bytes, problems: list[Problem]) -> _Source:
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        value = msgspec.json.decode(data) if data.strip() else {}
-        lines = find_lines(data.decode())
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        problems.append(_syntax_problem(path, data, error))
-        value, lines = _salvage(data.decode("utf-8", "replace"))
+def _source(layer: Layer, path: str, found: FileBytes, problems: list[Problem]) -> _Source:
+    """Raises ``ConfigError`` where deny rules may be lost, except those of a project:
+    it must not be able to keep claw from starting."""
+    text = decode_settings(path, found)
+    lost = text.doubt or lost_list(path, text)
+    if lost is not None and layer not in UNTRUSTED:
+        raise ConfigError(
+            f"{lost}; claw does not start without the deny rules of this file",
+            hint=f"{lost.hint} Correct the file, or move it away.",
+        )
+    if text.flaw is not None:
+        problems.append(text.flaw)
+    value, lines = text.value, text.lines
     if layer not in UNTRUSTED:
         return _Source(layer, check(value, path, lines, problems.append), path, lines)
     trusted, ignored = _of_a_project(value)
@@ -194,42 +178,6 @@ def _source(layer: Layer, path: str, data: bytes, problems: list[Problem]) -> _S
     # A repeated key among what is ignored anyway is nobody's problem.
     lines = msgspec.structs.replace(lines, repeated=_about_rules(lines.repeated))
     return _Source(layer, check(trusted, path, lines, problems.append), path, lines)
-
-
-def _syntax_problem(path: str, data: bytes, error: Exception) -> Problem:
-    offset = re.search(r"\(byte (\d+)\)", str(error))
-    line = line_at(data, int(offset[1])) if offset else line_at(data, len(data))
-    if isinstance(error, UnicodeDecodeError):
-        line = line_at(data, error.start)
-    message = re.sub(r" \(byte \d+\)", "", str(error)) or "nested too deeply"
-    return Problem(
-        "syntax",
-        path,
-        line,
-        f"{message}; of this file only the deny and ask rules that can be read count",
-        "Settings are JSON: no comments, no comma after the last element.",
-    )
-
-
-STRING = r'"(?:[^"\\\n]|\\.)*"'
-RULE_LIST = re.compile(rf'"(deny|ask)"\s*:\s*\[((?:\s*(?:{STRING}|,|//[^\n]*))*)')
-
-
-def _salvage(text: str) -> tuple[dict[str, Any], Lines]:
-    """The deny and ask rules of a text that is not JSON, with their lines."""
-    rules: dict[str, list[str]] = {}
-    lines: dict[Path, int] = {}
-    for found in RULE_LIST.finditer(text):
-        listed = rules.setdefault(found[1], [])
-        for string in re.finditer(STRING, found[2]):
-            try:
-                rule = msgspec.json.decode(string[0], type=str)
-            except msgspec.DecodeError:
-                continue
-            line = text.count("\n", 0, found.start(2) + string.start()) + 1
-            lines["permissions", found[1], len(listed)] = line
-            listed.append(rule)
-    return ({"permissions": rules} if rules else {}), Lines(lines)
 
 
 def _of_a_project(value: Any) -> tuple[Any, list[str]]:
@@ -273,17 +221,20 @@ def _settings_flag(settings_file: str | None, cwd: str) -> list[_Source]:
     if settings_file is None:
         return []
     problems: list[Problem] = []
-    if settings_file.lstrip().startswith("{"):
-        path, data = "--settings", settings_file.encode("utf-8", "surrogateescape")
+    hint = 'Name a file, or write settings as JSON: `{"model": "..."}`.'
+    if not settings_file.strip():
+        raise ConfigError("--settings is empty", hint=hint)
+    if settings_file.lstrip()[0] in '{["':
+        path = "--settings"
+        found: FileBytes | None = FileBytes(settings_file.encode("utf-8", "surrogateescape"))
     else:
         path = os.path.join(cwd, os.path.expanduser(settings_file))
-        found = _read(path, problems)
-        if found is None and not problems:
-            raise ConfigError(f"--settings: there is no file {path}")
-        data = found or b""
-    source = _source("flags", path, data, problems)
+        found = read_bytes(path)
+    if found is None:
+        raise ConfigError(f"--settings: there is no file {path}", hint=hint)
+    source = _source("flags", path, found, problems)
     if problems:
-        raise ConfigError(f"--settings: {problems[0]}", hint=problems[0].hint)
+        raise ConfigError(str(problems[0]), hint=problems[0].hint or hint)
     return [source]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Mapping
 from typing import Literal
 
@@ -16,6 +17,7 @@ __all__ = [
     "Layer",
     "SettingsFile",
     "find_homes",
+    "home_directory",
     "make_private",
     "managed_objection",
     "project_root",
@@ -55,13 +57,35 @@ class SettingsFile(msgspec.Struct, frozen=True):
     path: str
 
 
+def home_directory(env: Mapping[str, str]) -> str:
+    """``HOME`` where it is absolute, else what the user database says. Absolute.
+
+    A relative one would put a person's settings and sessions into whatever project is open.
+    """
+    home = env.get("HOME", "")
+    if os.path.isabs(home):
+        return home
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:  # a container may run as a user that nobody knows
+        return "/"
+
+
 def find_homes(cwd: str, env: Mapping[str, str]) -> Homes:
-    """``CLAW_CONFIG_HOME``, or ``.claw`` in the home directory; nothing is created."""
-    home = env.get("HOME") or os.path.expanduser("~")
+    """``CLAW_CONFIG_HOME``, or ``.claw`` in the home directory; nothing is created.
+
+    Raises ``ConfigError`` for a relative ``CLAW_CONFIG_HOME``.
+    """
+    home = home_directory(env)
     config = env.get("CLAW_CONFIG_HOME") or os.path.join(home, ".claw")
-    if config.startswith("~/"):
-        config = os.path.join(home, config[2:])
-    return Homes(os.path.join(os.path.abspath(cwd), config), project_root(cwd))
+    if config == "~" or config.startswith("~/"):
+        config = home + config[1:]
+    if not os.path.isabs(config):
+        raise ConfigError(
+            f"CLAW_CONFIG_HOME is a relative path: {config}",
+            hint="Give an absolute one, or one that begins with `~/`.",
+        )
+    return Homes(config, project_root(cwd))
 
 
 def project_root(cwd: str) -> str:
@@ -96,7 +120,10 @@ def managed_objection(path: str) -> str:
     It and its directory must belong to root and be writable by root alone.
     """
     for place in (path, os.path.dirname(path)):
-        status = os.stat(place)
+        try:
+            status = os.stat(place)
+        except OSError:  # whoever reads it will say so
+            continue
         if status.st_uid != 0:
             return f"{place} does not belong to root"
         if status.st_mode & 0o022:

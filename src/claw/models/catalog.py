@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal
+
+import msgspec
 
 __all__ = ["ALIASES", "DEFAULT_MAX_TOKENS", "KNOWN", "ModelInfo", "canonical", "lookup"]
 
@@ -51,7 +53,7 @@ KNOWN = (
 """Names to suggest when somebody misspells one."""
 
 
-class ModelInfo(NamedTuple):
+class ModelInfo(msgspec.Struct, frozen=True):
     """Tokens; None where unknown. ``thinking`` is how effort is asked for."""
 
     window: int | None = None

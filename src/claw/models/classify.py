@@ -10,7 +10,9 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from claw.errors import (
     AuthenticationFailed,
@@ -79,7 +81,7 @@ _HINTS = {
 }
 
 
-class _Fault(NamedTuple):
+class _Fault(msgspec.Struct, frozen=True):
     """What an error body says. ``codes`` are its types and codes in lower case."""
 
     codes: tuple[str, ...]

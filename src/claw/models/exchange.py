@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from typing import NamedTuple
+
+import msgspec
 
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.classify import MAX_BODY, classify_error
@@ -21,8 +22,11 @@ NO_PROGRESS = 600.0
 DRAIN = 0.25
 """Seconds to wait for the body's end after the dialect's, so that the connection can stay."""
 
+SHORTEST_SECRET = 8
+"""Characters; to take out a shorter one would mangle words and hide nothing."""
 
-class Peer(NamedTuple):
+
+class Peer(msgspec.Struct, frozen=True):
     """Who is asked; ``secret`` never shows in an error, nor here."""
 
     provider: str
@@ -37,7 +41,7 @@ class Peer(NamedTuple):
         error.provider = error.provider or self.provider
         error.model = error.model or self.model
         error.request_id = error.request_id or request_id
-        if self.secret and self.secret in error.message:
+        if len(self.secret) >= SHORTEST_SECRET and self.secret in error.message:
             error.message = error.message.replace(self.secret, "***")
             error.args = (error.message,)
         return error

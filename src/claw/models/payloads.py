@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +19,7 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 _EVENT_STREAM = (b"data", b"event", b"id", b"retry", b":")
 
 
-class Payload(NamedTuple):
+class Payload(msgspec.Struct, frozen=True):
     """One JSON value. ``name`` is the event's name, empty where there was none."""
 
     name: str
@@ -36,6 +35,8 @@ def parse_json(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
         pass
+    import json  # only for what is no proper JSON; nobody else pays for it
+
     try:
         return json.loads(data.decode("utf-8", "replace"), strict=False)
     except RecursionError as error:

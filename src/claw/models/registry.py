@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 
 from claw.errors import ConfigError
+from claw.models.address import is_loopback, parse_address
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.catalog import ALIASES, KNOWN, lookup
 from claw.models.dialect import DIALECTS
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_chat.encode import QUIRKS
-from claw.models.transport import HttpxTransport, Transport, is_loopback
+from claw.models.transport import HttpxTransport, Transport
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.ports import ModelClient
 
@@ -300,16 +300,10 @@ def _credentials(provider: Provider, env: Mapping[str, str]) -> tuple[str, bool]
 
 
 def _is_local(url: str) -> bool:
-    return is_loopback(_parts(url)[1])
-
-
-def _parts(url: str) -> tuple[str, str]:
-    """Scheme and host, empty where the URL is none."""
     try:
-        parts = urlsplit(url)
-        return parts.scheme, parts.hostname or ""
+        return is_loopback(parse_address(url).host)
     except ValueError:
-        return "", ""
+        return False
 
 
 def _from_provider(
@@ -353,7 +347,7 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
             f"provider `{name}` has the unknown quirk `{unknown[0]}`",
             hint=f"Known: {', '.join(sorted(QUIRKS))}.",
         )
-    base_url = _checked(profile.base_url, f"providers.{name}.baseUrl")
+    base_url = _checked(profile.base_url.strip(), f"providers.{name}.baseUrl")
     key = env.get(profile.api_key_env, "").strip() if profile.api_key_env else ""
     if profile.api_key_env and not key and not _is_local(base_url):
         raise ConfigError(
@@ -374,12 +368,14 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
 
 
 def _checked(url: str, source: str) -> str:
-    scheme, host = _parts(url)
-    if scheme not in {"http", "https"} or not host:
+    try:
+        parse_address(url)
+    except ValueError as error:
         raise ConfigError(
-            f"the base URL in `{source}` is no web address",
-            hint="It begins with `https://`, or `http://` for a server of your own.",
-        )
+            f"the base URL in `{source}` is no web address: {error}",
+            hint="Write it like `https://host/path`, or `http://127.0.0.1:8080` for a server "
+            "of your own.",
+        ) from error
     return url
 
 

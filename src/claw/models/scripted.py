@@ -8,10 +8,10 @@ so is a function from the request to a reply. ``load_script`` reads them from a 
 from __future__ import annotations
 
 import asyncio
-import json
+import os
+import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -66,6 +66,7 @@ _ESTIMATED = Usage()
 """What a reply says that leaves its figures to the estimator."""
 SMALLEST_DELTA = 12  # characters of a text delta
 MOST_DELTAS = 32  # of one text
+LARGEST_SCRIPT = 32 * 1024 * 1024  # bytes
 
 
 class Gate:
@@ -279,6 +280,8 @@ def _output_tokens(blocks: Sequence[AssistantBlock]) -> int:
 
 
 def _arguments(call: ToolUse) -> str:
+    import json  # the format that recorded runs have
+
     return json.dumps(call.input, ensure_ascii=False) if call.raw_input is None else call.raw_input
 
 
@@ -445,10 +448,7 @@ def load_script(path: str) -> list[ScriptReply]:
 
     Raises ``ConfigError`` naming the file, the place in it and what is allowed there.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the script {path}: {error}") from error
+    text = _script_text(path)
     try:
         lines = msgspec.convert(_parse(path, text), list[str | _Line])
     except msgspec.ValidationError as error:
@@ -460,9 +460,34 @@ def load_script(path: str) -> list[ScriptReply]:
     return [_scripted(path, at, line) for at, line in enumerate(lines)]
 
 
+def _script_text(path: str) -> str:
+    """Of a regular file only: a pipe would hold up the start, a device never ends."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise ConfigError(f"the script {path} is no regular file")
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(LARGEST_SCRIPT + 1)
+        finally:
+            os.close(fd)
+        if len(data) > LARGEST_SCRIPT:
+            most = f"{LARGEST_SCRIPT // 1024 // 1024} MiB"
+            raise ConfigError(f"the script {path} is larger than {most}")
+        return data.decode()
+    except OSError as error:
+        raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the script {path} is not UTF-8 text: {error}") from error
+
+
 def _parse(path: str, text: str) -> object:
+    import json
+
     try:
         return json.loads(text)
+    except RecursionError as error:
+        raise ConfigError(f"{path}: nested too deeply for a script") from error
     except json.JSONDecodeError as error:
         if not path.endswith((".yaml", ".yml")):
             raise ConfigError(

@@ -9,12 +9,12 @@ leaves without its blank line is handed out by ``end``.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 __all__ = ["SseDecoder", "SseEvent"]
 
 
-class SseEvent(NamedTuple):
+class SseEvent(msgspec.Struct, frozen=True):
     """``name`` is empty where the stream gave none."""
 
     name: str

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from typing import Any
-
-import jiter
 
 from claw.models.surrogates import mend
 
@@ -34,12 +31,16 @@ def parse_input(text: str) -> tuple[dict[str, Any], str | None]:
 
 
 def _load(text: str) -> Any:
+    import jiter  # loaded by the first call of a tool
+
     try:
         return jiter.from_json(text.encode())
     except ValueError:  # of which UnicodeEncodeError is one
         if "\\ud" not in text and "\\uD" not in text and text == mend(text):
             raise
-        return json.loads(mend(text))  # knows lone surrogates, which jiter refuses
+        import json  # knows lone surrogates, which jiter refuses; hardly ever needed
+
+        return json.loads(mend(text))
 
 
 def _clean(value: Any, depth: int) -> Any:

@@ -8,14 +8,15 @@ that ends early raises ``StreamCut`` from its chunks, for the client to judge.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 import msgspec
 
 from claw.errors import ModelError, ModelUnavailable
+from claw.models.address import Address, is_loopback, parse_address
 
 if TYPE_CHECKING:
     import ssl
@@ -29,7 +30,6 @@ __all__ = [
     "StreamCut",
     "Timeouts",
     "Transport",
-    "is_loopback",
 ]
 
 
@@ -72,10 +72,6 @@ class Timeouts(msgspec.Struct, frozen=True):
     idle: float = 180.0
 
 
-def is_loopback(host: str) -> bool:
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
 class HttpxTransport:
     """Over httpx2, which is imported at the first ``send``.
 
@@ -100,10 +96,10 @@ class HttpxTransport:
         import httpx2
 
         try:
-            host = urlsplit(request.url).netloc.rpartition("@")[2]
+            address = parse_address(request.url)
         except ValueError as error:
-            raise _no_address("the server", error) from error
-        client = self._client(request.url)
+            raise _no_address(error) from error
+        client = self._client(address)
         connected = False
 
         async def trace(name: str, info: Mapping[str, Any]) -> None:
@@ -125,36 +121,39 @@ class HttpxTransport:
                     )
             except TimeoutError as error:
                 raise ModelUnavailable(
-                    f"{host} did not answer within {self._timeouts.first_byte:g} s"
+                    f"{address.place} did not answer within {self._timeouts.first_byte:g} s"
                 ) from error
             except httpx2.ConnectTimeout as error:
                 raise ModelUnavailable(
-                    f"no connection to {host} within {self._timeouts.connect:g} s",
+                    f"no connection to {address.place} within {self._timeouts.connect:g} s",
                     hint="Check the network, and HTTPS_PROXY if a proxy is needed.",
                 ) from error
-            except httpx2.LocalProtocolError:
+            except (httpx2.LocalProtocolError, UnicodeEncodeError):
                 # Its text quotes the header that it refuses, which may be the key's.
                 raise ModelError(
-                    f"the request to {host} has a header that HTTP does not allow",
+                    f"the request to {address.place} has a header that HTTP does not allow",
                     hint="Check the API key and the configured headers for stray characters.",
                 ) from None
             except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
                 if not last and not connected and not isinstance(error, httpx2.ConnectError):
                     continue
-                raise _unreachable(host, error) from error
-            except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
-                raise _no_address(host or "the server", error) from error
-            except httpx2.TransportError as error:
-                raise _unreachable(host, error) from error
+                raise _unreachable(address, error) from error
+            except (httpx2.TransportError, OSError, OverflowError, ExceptionGroup) as error:
+                raise _unreachable(address, error) from error
+            except (httpx2.InvalidURL, ValueError) as error:  # a host that IDNA refuses, too
+                raise _no_address(error) from error
             return self._answer(response)
         raise AssertionError("unreachable")
 
     def _answer(self, response: httpx2.Response) -> HttpResponse:
+        import httpx2
+
         chunks = self._chunks(response)
 
         async def close() -> None:
             await chunks.aclose()
-            await response.aclose()
+            with suppress(httpx2.TransportError, OSError):  # broken already: it is gone
+                await response.aclose()
 
         headers = {name.lower(): value for name, value in response.headers.items()}
         return HttpResponse(response.status_code, headers, chunks, close)
@@ -172,31 +171,59 @@ class HttpxTransport:
                     return
                 except TimeoutError as error:
                     raise StreamCut(f"nothing came for {idle:g} s") from error
-                except (httpx2.TransportError, httpx2.DecodingError) as error:
+                except (
+                    httpx2.TransportError,
+                    httpx2.DecodingError,
+                    OSError,
+                    ValueError,
+                    ExceptionGroup,
+                ) as error:
                     raise StreamCut("the connection broke") from error
                 yield chunk
 
-    def _client(self, url: str) -> httpx2.AsyncClient:
+    def _client(self, address: Address) -> httpx2.AsyncClient:
         import httpx2
 
-        parts = urlsplit(url)
-        secure = parts.scheme == "https"
-        direct = not secure and is_loopback(parts.hostname or "")
-        name = "direct" if direct else parts.scheme
+        secure = address.scheme == "https"
+        direct = not secure and is_loopback(address.host)
+        name = "direct" if direct else address.scheme
         if name not in self._clients:
-            self._clients[name] = httpx2.AsyncClient(
-                verify=httpx2.create_ssl_context() if secure else _no_tls(),
-                trust_env=not direct,
-                timeout=httpx2.Timeout(None, connect=self._timeouts.connect),
-                limits=httpx2.Limits(keepalive_expiry=60.0),
-                headers={"accept-encoding": "identity"},
-            )
+            tls = _tls() if secure else _no_tls()
+            try:
+                self._clients[name] = httpx2.AsyncClient(
+                    verify=tls,
+                    trust_env=not direct,
+                    timeout=httpx2.Timeout(None, connect=self._timeouts.connect),
+                    limits=httpx2.Limits(keepalive_expiry=60.0),
+                    headers={"accept-encoding": "identity"},
+                )
+            # The last one: a proxy of a kind that needs a package which is not there.
+            except (ValueError, httpx2.InvalidURL, ImportError) as error:
+                raise ModelError(
+                    f"the proxy that the environment names cannot be used: {error}",
+                    hint="Correct or unset `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`.",
+                ) from error
         return self._clients[name]
 
     async def aclose(self) -> None:
         clients, self._clients = list(self._clients.values()), {}
         for client in clients:
             await client.aclose()
+
+
+def _tls() -> ssl.SSLContext:
+    """The certificate authorities that the environment names, or else the usual ones."""
+    import httpx2
+
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # of which SSLError is one
+        named = [f"`{v}`" for v in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(v)]
+        variables = " and ".join(named)
+        raise ModelError(
+            f"the trusted certificates cannot be loaded: {error}",
+            hint=f"Correct or unset {variables}." if named else "",
+        ) from error
 
 
 def _no_tls() -> ssl.SSLContext:
@@ -206,21 +233,29 @@ def _no_tls() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _no_address(host: str, error: Exception) -> ModelError:
+def _no_address(error: Exception) -> ModelError:
     return ModelError(
-        f"cannot use the URL of {host}: {error}",
-        hint="A base URL begins with `https://` or `http://`.",
+        f"the base URL cannot be used: {error}",
+        hint="Write it like `https://host/path`.",
     )
 
 
-def _unreachable(host: str, error: Exception) -> ModelError:
+def _unreachable(address: Address, error: Exception) -> ModelError:
+    while isinstance(error, ExceptionGroup):  # one address after the other was tried
+        error = error.exceptions[0]
     reason = str(error) or type(error).__name__
+    if isinstance(error, ValueError | OverflowError):  # the proxy's: ours was looked at before
+        return ModelError(
+            f"cannot connect to {address.place}: {reason}",
+            hint="Correct or unset `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`.",
+        )
     if "CERTIFICATE_VERIFY_FAILED" in reason:
         return ModelError(
-            f"the certificate of {host} is not trusted: {reason}",
+            f"the certificate of {address.place} is not trusted: {reason}",
             hint="Set SSL_CERT_FILE to the certificate authority of your network.",
         )
-    return ModelUnavailable(
-        f"no answer from {host}: {reason}",
-        hint="Is the server running?" if is_loopback(host.partition(":")[0]) else "",
-    )
+    if is_loopback(address.host):
+        hint = "Is the server running, and does it listen on this port?"
+    else:
+        hint = "Check the base URL and the network, and HTTPS_PROXY if a proxy is needed."
+    return ModelUnavailable(f"no answer from {address.place}: {reason}", hint=hint)

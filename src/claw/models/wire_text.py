@@ -13,13 +13,24 @@ import msgspec
 
 from claw.errors import ClawError, RequestRejected
 from claw.models.surrogates import mend_all
-from claw.types.messages import Document, Image, Text
+from claw.types.messages import Document, Image, Text, ToolResult
 
-__all__ = ["BlobsGet", "base64_of", "call_ids", "no_blobs", "texts", "to_bytes", "tool_name"]
+__all__ = [
+    "BlobsGet",
+    "arguments_text",
+    "base64_of",
+    "call_ids",
+    "no_blobs",
+    "result_text",
+    "texts",
+    "to_bytes",
+    "tool_name",
+]
+
+_NO_OUTPUT = "(no output)"
+_ERROR = "Error: "
 
 BlobsGet = Callable[[str], bytes]
-
-_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def no_blobs(digest: str) -> bytes:
@@ -43,21 +54,34 @@ def texts(content: Iterable[object]) -> list[str]:
     return [b.text for b in content if isinstance(b, Text) and b.text.strip()]
 
 
+def result_text(result: ToolResult) -> str:
+    """A result's text for dialects without a flag for failed calls: "Error: " leads it."""
+    text = "\n".join(texts(result.content)) or _NO_OUTPUT
+    if result.is_error and not text.lower().startswith("error"):
+        return _ERROR + text
+    return text
+
+
+def arguments_text(input: dict[str, Any]) -> str:
+    """A call's input as JSON; lone surrogates are replaced."""
+    return to_bytes(input).decode()
+
+
 @lru_cache(maxsize=1024)
 def tool_name(name: str) -> str:
     """A name that providers accept in history: letters, digits, ``_``, ``-``, at most 64."""
-    return _NAME.sub("_", name)[:64] or "unknown"
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
 
 
-def call_ids(limit: int, allowed: re.Pattern[str]) -> Callable[[str], str]:
+def call_ids(limit: int, allowed: str) -> Callable[[str], str]:
     """A mapping of call ids to ids that a provider accepts; the same id, the same result.
 
-    Ids that fit ``allowed`` and ``limit`` stay as they are.
+    Ids that fit the pattern ``allowed`` and ``limit`` stay as they are.
     """
 
     @lru_cache(maxsize=4096)
     def fit(id: str) -> str:
-        if len(id) <= limit and allowed.fullmatch(id):
+        if len(id) <= limit and re.fullmatch(allowed, id):
             return id
         return ("call" + sha256(id.encode("utf-8", "replace")).hexdigest())[:limit]
 
@@ -65,7 +89,7 @@ def call_ids(limit: int, allowed: re.Pattern[str]) -> Callable[[str], str]:
 
 
 def to_bytes(body: dict[str, Any]) -> bytes:
-    """A request body as JSON; lone surrogates are replaced."""
+    """A JSON object, such as a request body; lone surrogates are replaced."""
     try:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:

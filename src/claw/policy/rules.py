@@ -63,7 +63,7 @@ FOREIGN_TOOLS = (
     "WebSearch",
 )
 
-FORM = re.compile(r"([A-Za-z_][\w-]*(?:__\*|\*)?)(?:\((.*)\))?", re.DOTALL)
+FORM = r"(?s)([A-Za-z_][\w-]*(?:__\*|\*)?)(?:\((.*)\))?"
 
 
 class RuleProblem(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ def parse_rule(
     def problem(message: str, hint: str = "") -> RuleProblem:
         return RuleProblem(behavior, text, source, message, hint)
 
-    form = FORM.fullmatch(text.strip())
+    form = re.fullmatch(FORM, text.strip())
     if form is None:
         return problem("not a rule", "Write `Tool` or `Tool(content)`, such as `Bash(npm test:*)`.")
     written, content = form[1], (form[2] or "").strip()
@@ -225,10 +225,10 @@ def _strikes_effect(rule: Rule, seen: Observed) -> bool:
 # -- commands ------------------------------------------------------------------
 
 # Whatever could start another command, or could do more than run one with its arguments.
-NOT_PLAIN = re.compile(r"[;&|<>$`(){}\\*?\[\]~!#\x00-\x08\x0a-\x1f\x7f]")
-SEPARATORS = re.compile(r"\$\(|[<>]\(|&&|\|\||[;&|\n\r(){}`]")
-QUOTES = re.compile(r"\$?['\"]|\\\n|\\")
-ASSIGNMENT = re.compile(r"\w+\+?=\S*\s*")
+NOT_PLAIN = r"[;&|<>$`(){}\\*?\[\]~!#\x00-\x08\x0a-\x1f\x7f]"
+SEPARATORS = r"\$\(|[<>]\(|&&|\|\||[;&|\n\r(){}`]"
+QUOTES = r"\$?['\"]|\\\n|\\"
+ASSIGNMENT = r"\w+\+?=\S*\s*"
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish", "eval", "source", "."})
 KEYWORDS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "!", "time", "coproc"})
 # Programs that run another one named by their arguments. For deny and ask rules only.
@@ -243,7 +243,7 @@ WRAPPERS = SHELLS | {
 
 def is_plain_command(command: str) -> bool:
     """One simple command without anything a shell would expand, redirect or split."""
-    return bool(command.strip()) and not NOT_PLAIN.search(command)
+    return bool(command.strip()) and not re.search(NOT_PLAIN, command)
 
 
 def _allow_prefix(content: str) -> tuple[str, str]:
@@ -281,9 +281,9 @@ def _command_matches(content: str, command: str) -> bool:
 def _parts(command: str) -> set[str]:
     """Every command that a line might run, by naive and generous splitting."""
     parts = {" ".join(command.split())}
-    for text in (command, QUOTES.sub("", command)):
-        for piece in SEPARATORS.split(text):
-            parts |= _readings(QUOTES.sub("", piece))
+    for text in (command, re.sub(QUOTES, "", command)):
+        for piece in re.split(SEPARATORS, text):
+            parts |= _readings(re.sub(QUOTES, "", piece))
     return parts
 
 
@@ -317,7 +317,7 @@ def _after_options(words: list[str]) -> list[list[str]]:
 
 def _command_words(piece: str) -> list[str]:
     words = piece.split()
-    while words and (ASSIGNMENT.fullmatch(words[0]) or words[0] in KEYWORDS):
+    while words and (re.fullmatch(ASSIGNMENT, words[0]) or words[0] in KEYWORDS):
         words = words[1:]
     return words
 
@@ -332,7 +332,7 @@ def _is_opaque(command: str) -> bool:
         words = _command_words(piece)
         if not words:
             continue
-        name = _base_name(QUOTES.sub("", words[0]))
+        name = _base_name(re.sub(QUOTES, "", words[0]))
         named_late = piece if name in WRAPPERS else words[0]
         if name in SHELLS or "$" in named_late or "`" in named_late:
             return True
@@ -341,7 +341,7 @@ def _is_opaque(command: str) -> bool:
 
 # -- paths ---------------------------------------------------------------------
 
-BRACKET = re.compile(r"\[[!^]?\]?[^\]/]*\]")
+BRACKET = r"\[[!^]?\]?[^\]/]*\]"
 
 
 def _clean(path: str) -> str:
@@ -388,9 +388,9 @@ def _glob(body: str, *, anywhere: bool) -> re.Pattern[str]:
         elif body[at] == "?":
             out.append(r"[^/]")
             at += 1
-        elif (bracket := BRACKET.match(body, at)) is not None:
+        elif (bracket := re.match(BRACKET, body[at:])) is not None:
             out.append(_bracket(bracket[0]))
-            at = bracket.end()
+            at += bracket.end()
         else:
             out.append(re.escape(body[at]))
             at += 1

@@ -12,7 +12,7 @@ from claw.prompts.project import project_root
 
 __all__ = ["Environment", "GitContext", "gather_environment"]
 
-_TIMEOUT = 2.0
+_TIMEOUT = 0.7  # seconds that git may delay the start
 _MAX_CHANGES = 20
 _MAX_WIDTH = 200
 _COMMITS = 5

@@ -10,7 +10,7 @@ import msgspec
 
 from claw.prompts.project import project_root
 
-__all__ = ["MAX_BYTES", "NAMES", "Instruction", "discover_instructions"]
+__all__ = ["MAX_BYTES", "NAMES", "Discovered", "Instruction", "discover_instructions"]
 
 NAMES = ("CLAUDE.md", "AGENTS.md")
 MAX_BYTES = 64 * 1024
@@ -23,15 +23,20 @@ class Instruction(msgspec.Struct, frozen=True):
     text: str
 
 
+class Discovered(msgspec.Struct, frozen=True):
+    """``notes`` tell a person which files were skipped or clipped, and why."""
+
+    instructions: tuple[Instruction, ...]
+    notes: tuple[str, ...]
+
+
 class _File(msgspec.Struct, frozen=True):
     path: str
     data: bytes
     size: int
 
 
-def discover_instructions(
-    cwd: str, *, user_dir: str, max_bytes: int = MAX_BYTES
-) -> tuple[Instruction, ...]:
+def discover_instructions(cwd: str, *, user_dir: str, max_bytes: int = MAX_BYTES) -> Discovered:
     """The user's files, then the project's from its root down to ``cwd``.
 
     Both names are read in each directory; the same content is told once. Only
@@ -41,14 +46,22 @@ def discover_instructions(
     """
     directories = _from_root_to(cwd)
     seen: set[bytes] = set()
-    user = _read_all([user_dir], within=None, limit=max_bytes, seen=seen)
-    project = _read_all(directories, within=directories[0], limit=max_bytes, seen=seen)
+    notes: list[str] = []
+    user = _read_all([user_dir], None, limit=max_bytes, seen=seen, notes=notes)
+    project = _read_all(directories, directories[0], limit=max_bytes, seen=seen, notes=notes)
     shares: dict[str, int] = {}
     left = max_bytes
     for file in (*user, *reversed(project)):
         shares[file.path] = min(left, file.size)
         left -= shares[file.path]
-    return tuple(_told(file, shares[file.path]) for file in (*user, *project))
+    files = (*user, *project)
+    notes += [
+        f"{file.path} is clipped: {shares[file.path]} of {file.size} bytes are told to the model "
+        f"(all instructions may take {max_bytes}: `instructions.maxBytes`)"
+        for file in files
+        if shares[file.path] < file.size
+    ]
+    return Discovered(tuple(_told(file, shares[file.path]) for file in files), tuple(notes))
 
 
 def _from_root_to(cwd: str) -> list[str]:
@@ -62,32 +75,46 @@ def _from_root_to(cwd: str) -> list[str]:
 
 
 def _read_all(
-    directories: Iterable[str], *, within: str | None, limit: int, seen: set[bytes]
+    directories: Iterable[str],
+    within: str | None,
+    *,
+    limit: int,
+    seen: set[bytes],
+    notes: list[str],
 ) -> list[_File]:
     files = []
     for directory in directories:
         for name in NAMES:
-            file = _read(os.path.join(directory, name), within, limit)
-            if file is not None and file.data.strip() and file.data not in seen:
+            path = os.path.join(directory, name)
+            file = _read(path, within, limit)
+            if isinstance(file, str):
+                notes.append(f"{path} is left out: {file}")
+            elif file is not None and file.data.strip() and file.data not in seen:
                 seen.add(file.data)
                 files.append(file)
     return files
 
 
-def _read(path: str, within: str | None, limit: int) -> _File | None:
+def _read(path: str, within: str | None, limit: int) -> _File | str | None:
+    """The file, or why it is left out; None where there is none."""
     try:
         real = os.path.realpath(path, strict=True)
         if within is not None and os.path.commonpath((real, within)) != within:
-            return None
+            return "it is a link to a place outside of the project"
         # Without O_NONBLOCK, opening a FIFO would wait for its writer.
         fd = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        try:
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
-                return None
-            data = file.read(limit + 1)
-    except OSError:
-        return None
+                return "it is no regular file"
+            with open(fd, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+        finally:
+            os.close(fd)
+    except (FileNotFoundError, NotADirectoryError):
+        return "it is a link to a file that is not there" if os.path.islink(path) else None
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
     return _File(path, data, max(status.st_size, len(data)))
 
 

@@ -6,9 +6,14 @@ import os
 
 from claw.errors import SessionError
 
-__all__ = ["make_private", "may_create"]
+__all__ = ["make_private", "may_create", "memory_only"]
 
 NO_PERSISTENCE_HINT = "Check the permissions and the free space, or use --no-session-persistence."
+
+
+def memory_only(home: str) -> str:
+    """What a person is told of a home in which no session can be kept."""
+    return f"{home} cannot be written: sessions are kept in memory only"
 
 
 def make_private(path: str) -> None:
@@ -38,10 +43,26 @@ def make_private(path: str) -> None:
 
 
 def may_create(path: str) -> bool:
-    """Whether files can be made in a directory that may not exist yet; touches nothing."""
+    """Whether files can be made in a directory that may not exist yet; leaves nothing behind."""
+    missing = False
     while not os.path.exists(path):
+        if os.path.islink(path):  # to nothing: no directory can be made there
+            return False
         parent = os.path.dirname(path)
         if parent == path:
             return False
-        path = parent
-    return os.path.isdir(path) and os.access(path, os.W_OK | os.X_OK)
+        path, missing = parent, True
+    if not os.path.isdir(path) or not os.access(path, os.W_OK | os.X_OK):
+        return False
+    return not missing or _takes_directories(path)
+
+
+def _takes_directories(path: str) -> bool:
+    """By a try: file systems such as /proc give a permission that means nothing."""
+    attempt = os.path.join(path, f".claw-{os.getpid()}-{os.urandom(4).hex()}")
+    try:
+        os.mkdir(attempt, 0o700)
+        os.rmdir(attempt)
+    except OSError:
+        return False
+    return True

@@ -8,6 +8,7 @@ anything else is written. An append that raises is not in the journal.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from claw.errors import SessionError, SessionLocked, SessionNotFound
 from claw.sessions.directories import NO_PERSISTENCE_HINT, make_private
-from claw.sessions.load import Loaded, load
+from claw.sessions.load import Loaded, load, refuse_foreign
 from claw.sessions.record import Record, encode_record, utc
 from claw.types.entries import Entry
 
@@ -55,6 +56,7 @@ class FileJournal:
         journal = cls(path, now=now)
         try:
             journal._fd = _open_existing(journal.path)
+            refuse_foreign(journal.path)  # before anything is written beside it
             journal._lock()
             loaded = load(journal.path)
             if loaded.torn:
@@ -79,16 +81,13 @@ class FileJournal:
         try:
             self._cut_back()
             self._dirty = True
-            written = os.write(self._fd, line)
-            if written != len(line):
-                # A full disk shows first as a write that is cut short.
-                raise OSError(0, f"only {written} of {len(line)} bytes could be written")
+            _write_all(self._fd, line)
             if sync:
                 self._sync()
         except OSError as error:
             self._try_cut_back()
             raise SessionError(
-                f"cannot write to the journal {self.path}: {error.strerror}",
+                f"cannot write to the journal {self.path}: {_reason(error)}",
                 hint=NO_PERSISTENCE_HINT,
             ) from error
         self._dirty = False
@@ -157,8 +156,7 @@ class FileJournal:
             torn = os.pread(self._fd, loaded.torn, loaded.end)
             copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                if os.write(copy, torn) != len(torn):
-                    raise OSError(0, "the disk is full")
+                _write_all(copy, torn)
                 os.fsync(copy)
             finally:
                 os.close(copy)
@@ -214,6 +212,18 @@ def _encode(record: Record) -> bytes:
         )
     except ValueError as error:
         raise SessionError(f"cannot write to the journal: {error}") from error
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    """In one write, as a rule; after one that was cut short, the next says what is wrong."""
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full ({error.strerror})"
+    return error.strerror or str(error)
 
 
 def _open_existing(path: str) -> int:

@@ -15,11 +15,12 @@ from typing import BinaryIO
 import msgspec
 
 from claw.errors import SessionCorrupt, SessionError, SessionNotFound
-from claw.sessions.record import Record, decode_record
+from claw.sessions.record import OPENING, Record, decode_record
 from claw.types.session import SessionState
 
-__all__ = ["Loaded", "load", "read_entries"]
+__all__ = ["Loaded", "load", "read_entries", "refuse_foreign"]
 
+_HEAD = 64 * 1024
 _PADDING = b"\0 \t\r\n"  # zeros are what a file system may leave after a power loss
 
 
@@ -59,12 +60,32 @@ def read_entries(path: str) -> Iterator[Record]:
                 yield line.record
 
 
+def refuse_foreign(path: str) -> None:
+    """Raises ``SessionNotFound`` for a file that does not begin as a journal does.
+
+    A first record may be damaged, and a file may still be empty; but what was never a
+    session is not to be locked, repaired or written to.
+    """
+    with _open(path) as file:
+        try:
+            head = file.read(_HEAD).lstrip(_PADDING)
+        except OSError as error:
+            raise SessionError(f"cannot read {path}: {error.strerror}") from error
+    begins = OPENING.startswith(head[: len(OPENING)])
+    if not begins and b'"seq":' not in head.split(b"\n", 1)[0]:
+        raise SessionNotFound(
+            f"{path} is no session of claw: its first line is no record of one",
+            hint="Nothing was changed. `--resume latest` takes the newest session.",
+        )
+
+
 def load(path: str) -> Loaded:
     """Fold a journal into the state that it stands for. Raises as ``read_entries``."""
     state = SessionState()
     records = end = 0
     last: Record | None = None
     notes: list[str] = []
+    refuse_foreign(path)
     with _open(path) as file:
         for line in _lines(path, file):
             end = line.end
@@ -131,9 +152,10 @@ def _lines(path: str, file: BinaryIO) -> Iterator[_Line]:
 def _corrupt(path: str, line: int, what: str) -> SessionCorrupt:
     damaged = shlex.quote(f"{path}.damaged")
     whole = shlex.quote(path)
-    return SessionCorrupt(
-        f"{path} is damaged in line {line}: {what}",
-        line=line,
-        hint="Nothing was changed. To go on from what stands before that line: "
-        f"mv {whole} {damaged} && head -n {line - 1} {damaged} > {whole}",
-    )
+    hint = "Nothing was changed. Nothing stands before that line: start a new session."
+    if line > 1:
+        hint = (
+            "Nothing was changed. To go on from what stands before that line: "
+            f"mv {whole} {damaged} && head -n {line - 1} {damaged} > {whole}"
+        )
+    return SessionCorrupt(f"{path} is damaged in line {line}: {what}", line=line, hint=hint)

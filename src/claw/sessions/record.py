@@ -18,10 +18,10 @@ import msgspec
 from claw.errors import SessionTooNew
 from claw.types.entries import SCHEMA, Entry, KnownEntry, SessionStarted, UnknownEntry
 
-__all__ = ["VERSION", "Record", "decode_record", "encode_record", "utc"]
+__all__ = ["OPENING", "VERSION", "Record", "decode_record", "encode_record", "utc"]
 
 VERSION = 1
-_OPENING = b'{"crc":"'
+OPENING = b'{"crc":"'
 _HEAD_LENGTH = len(b'{"crc":"00000000",')
 _COMMON = frozenset({"crc", "v", "seq", "id", "parent", "at"})
 
@@ -65,7 +65,7 @@ def encode_record(entry: Entry, *, seq: int, id: str, parent: str, at: str) -> b
         rest = b'%b,"at":"%b",%b' % (common[1:-1], at.encode(), _entry_json(entry)[1:])
     except RecursionError as error:
         raise ValueError("the entry is nested too deeply") from error
-    return b'%b%08x",%b\n' % (_OPENING, zlib.crc32(rest), rest)
+    return b'%b%08x",%b\n' % (OPENING, zlib.crc32(rest), rest)
 
 
 def decode_record(line: bytes) -> Record:
@@ -76,9 +76,9 @@ def decode_record(line: bytes) -> Record:
     that is whole but beyond this version.
     """
     rest = memoryview(line)[_HEAD_LENGTH : len(line) - line.endswith(b"\n")]  # no copy
-    if not line.startswith(_OPENING):
+    if not line.startswith(OPENING):
         raise ValueError("not a journal record")
-    if line[:_HEAD_LENGTH] != b'%b%08x",' % (_OPENING, zlib.crc32(rest)):
+    if line[:_HEAD_LENGTH] != b'%b%08x",' % (OPENING, zlib.crc32(rest)):
         raise ValueError("the checksum does not fit the content")
     try:
         head = _head_decoder().decode(line)

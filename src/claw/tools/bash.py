@@ -7,6 +7,8 @@ says so. A shell that is replaced (``exec``) or whose ``EXIT`` trap is overwritt
 reports nothing, and the directory stays what it was.
 """
 
+from __future__ import annotations
+
 import asyncio
 import os
 import re
@@ -94,7 +96,7 @@ class Bash:
             notes.append(result.error)
         return _output(plain_text(output), result, args, notes)
 
-    async def _start(self, args: BashArguments, report: "_Report", call: ToolCall) -> ProcessResult:
+    async def _start(self, args: BashArguments, report: _Report, call: ToolCall) -> ProcessResult:
         script = _SCRIPT.replace("MARK", report.mark)
         try:
             args.command.encode()
@@ -144,7 +146,7 @@ class _Report:
 class _Progress:
     """Shows a running command's output, not more often than an eye can follow."""
 
-    def __init__(self, call: ToolCall, report: "_Report") -> None:
+    def __init__(self, call: ToolCall, report: _Report) -> None:
         self._call = call
         self._report = report
         self._next = 0.0

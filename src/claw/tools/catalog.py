@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from claw.errors import ConfigError
+from claw.errors import WrongUse
 from claw.ports import Processes, Tool, Workspace
 from claw.tools.bash import Bash
 from claw.tools.edit import Edit
@@ -26,7 +26,7 @@ class ToolList:
     """``ports.ToolSet`` over a fixed list.
 
     ``only`` names the tools on offer, by name or alias; None offers all. Raises
-    ``ConfigError`` for a name that no tool has.
+    ``WrongUse`` for a name that no tool has.
     """
 
     def __init__(self, tools: Sequence[Tool], only: Sequence[str] | None = None) -> None:
@@ -36,7 +36,7 @@ class ToolList:
         if only is not None:
             unknown = [name for name in only if name.casefold() not in by_name]
             if unknown:
-                raise ConfigError(
+                raise WrongUse(
                     f"no tool is called {', '.join(unknown)}",
                     hint=f"the tools are {', '.join(tool.spec.name for tool in tools)}",
                 )
@@ -65,7 +65,7 @@ def builtin_tools(
     must leave it out.
     """
     ledger = ReadLedger()
-    program = find_ripgrep()
+    program = find_ripgrep(workspace.root)
     searcher: Searcher = (
         PlainSearch(workspace, hidden)
         if program is None

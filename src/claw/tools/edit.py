@@ -4,6 +4,8 @@ A file that was read and has changed since is refused. One that was not read may
 be edited: an exact, unique match shows that its content is known.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import msgspec

@@ -1,5 +1,7 @@
 """Glob: files by name."""
 
+from __future__ import annotations
+
 import os
 from typing import Annotated, Any
 

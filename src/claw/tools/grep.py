@@ -1,5 +1,7 @@
 """Grep: lines by a regular expression."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -1,5 +1,7 @@
 """Read: a text file with line numbers."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import msgspec

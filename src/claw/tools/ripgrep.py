@@ -16,14 +16,32 @@ __all__ = ["Ripgrep", "find_ripgrep"]
 
 _SECONDS = 60.0
 _KEEP = 16 * 1024 * 1024  # bytes of output
+_TIMED_OUT = f"ended after {_SECONDS:g} s"
 _LISTING = ("--hidden", "--sort=path", "--glob=!.git", "--null")
 
 
-def find_ripgrep() -> str | None:
-    """``rg`` beside this Python, where its package puts it, else on the PATH."""
-    places = (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.executable))
-    candidates = (os.path.join(place, "rg") for place in (*places, *os.get_exec_path()))
-    return next((path for path in candidates if os.access(path, os.X_OK)), None)
+def find_ripgrep(root: str) -> str | None:
+    """``rg`` beside this Python, where its package puts it, else on the PATH.
+
+    Nothing that lies in the workspace ``root``, where somebody else may have put it,
+    unless claw itself runs from there.
+    """
+    own = (os.path.join(sys.prefix, "bin"), os.path.dirname(sys.executable))
+    for place in (*own, *os.get_exec_path()):
+        program = os.path.join(place, "rg")
+        if not os.access(program, os.X_OK) or not os.path.isfile(program):
+            continue
+        if place in own or (os.path.isabs(place) and not _within(program, root)):
+            return program
+    return None
+
+
+def _within(program: str, root: str) -> bool:
+    """Whether a program or what it links to lies in ``root``; nothing lies outside of ``/``."""
+    inside = os.path.realpath(root).rstrip("/") + "/"
+    folder, name = os.path.split(program)
+    places = (os.path.join(os.path.realpath(folder), name), os.path.realpath(program))
+    return inside != "/" and any(place.startswith(inside) for place in places)
 
 
 class Ripgrep:
@@ -61,15 +79,28 @@ class Ripgrep:
         if result.ended == "not_started":
             raise ToolFailed(f"The search did not start: {result.error}.")
         if result.ended == "timeout":
-            found.notes.append(f"ended after {_SECONDS:g} s: narrow the search")
+            found.notes.append(f"{_TIMED_OUT}: narrow the search")
         if result.omitted:
             found.notes.append("too many results, some are left out: narrow the search")
         said = result.stderr.decode("utf-8", "replace").strip()
-        if result.exit_code == 2 and not result.stdout:
-            raise ToolFailed(f"The search failed: {said[:2000].removeprefix('rg: ')}")
-        if said:
+        failed = result.ended == "timeout" or result.exit_code not in (0, 1)  # 1: no match
+        if failed and not result.stdout:
+            raise ToolFailed(f"The search failed: {_reason(result, said)[:2000]}")
+        if failed and result.ended != "timeout":
+            found.notes.append(f"the search is incomplete: {_reason(result, said)[:300]}")
+        elif said:
             found.notes.append(said[:300])
         return result
+
+
+def _reason(result: ProcessResult, said: str) -> str:
+    if result.ended == "timeout":
+        return f"{_TIMED_OUT} without a result. Narrow the search."
+    if said:
+        return said.removeprefix("rg: ")
+    if result.exit_code is not None and result.exit_code < 0:
+        return f"ripgrep was ended by signal {-result.exit_code}."
+    return f"ripgrep ended with exit code {result.exit_code} and said nothing."
 
 
 def _options(query: Query) -> list[str]:

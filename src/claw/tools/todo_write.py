@@ -1,5 +1,7 @@
 """TodoWrite: the plan of the work at hand, for the user to see."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import msgspec

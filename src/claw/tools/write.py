@@ -1,5 +1,7 @@
 """Write: a whole file, new or in place of one that was read."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any
 
 import msgspec
@@ -67,11 +69,12 @@ class Write:
         expect = None if before is None else self._ledger.seen(before.real)
         written = self._workspace.write(args.file_path, data, expect=expect)
         self._ledger.note(written.real, written.digest)
-        count = args.content.count("\n") + (not args.content.endswith("\n") and bool(data))
+        lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(data))
+        count = f"{lines:,} line" + "s" * (lines != 1)
         if before is None:
-            return ToolOutput.of(f"Created {written.real} ({count} lines).")
+            return ToolOutput.of(f"Created {written.real} ({count}).")
         return ToolOutput.of(
-            f"Replaced {written.real} ({count} lines).",
+            f"Replaced {written.real} ({count}).",
             display=_difference(before, args.content),
         )
 

@@ -4,12 +4,13 @@ What is kept: who and where the user is, the locale, the terminal's kind, proxie
 and certificates, and what tool chains are configured by. Names that look like a
 credential are dropped even where their family is allowed, and so is everything
 that is not listed: a provider's key never reaches a command that a model wrote.
+The PATH keeps its absolute entries only: an empty or relative one would run what
+somebody put into the directory that a command happens to start in.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 __all__ = ["child_environment"]
@@ -95,8 +96,7 @@ _NAMES = frozenset(
     ]
 )
 _FAMILIES = ("LC_", "XDG_", "PYTHON", "PIP_", "UV_")
-_CREDENTIAL = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
-_LOGIN_IN_URL = re.compile(r"://[^/\s]*@")
+_CREDENTIAL = ("KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTH")
 
 # Nothing may wait for a person: editors succeed without a change, pagers print,
 # git fails where it would ask.
@@ -116,7 +116,8 @@ _FIXED = {
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What of ``environ`` children see, and the fixed settings."""
     kept = {name: value for name, value in environ.items() if _allowed(name, value)}
-    return {"PATH": os.defpath} | kept | _FIXED
+    path = [entry for entry in kept.get("PATH", "").split(os.pathsep) if os.path.isabs(entry)]
+    return kept | {"PATH": os.pathsep.join(path) or os.defpath} | _FIXED
 
 
 def _allowed(name: str, value: str) -> bool:
@@ -125,4 +126,9 @@ def _allowed(name: str, value: str) -> bool:
         return True
     if not name.startswith(_FAMILIES):
         return False
-    return not _CREDENTIAL.search(name) and not _LOGIN_IN_URL.search(value)
+    return not any(word in name.upper() for word in _CREDENTIAL) and not _has_login(value)
+
+
+def _has_login(value: str) -> bool:
+    """Whether a URL in ``value`` has a login before its host."""
+    return any("@" in rest.split("/", 1)[0] for rest in value.split("://")[1:])

@@ -29,7 +29,7 @@ _REASONS = {
     errno.EACCES: "may not be accessed: permission denied.",
     errno.EPERM: "may not be accessed: operation not permitted.",
     errno.ENAMETOOLONG: "is too long for a file name.",
-    errno.ENOSPC: "could not be written: the disk is full. The old content is untouched.",
+    errno.ENOSPC: "could not be written: the disk is full. Nothing was changed.",
     errno.EROFS: "is on a read-only file system.",
 }
 

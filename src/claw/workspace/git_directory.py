@@ -22,6 +22,8 @@ def linked_git_directory(directory: str) -> str:
 
 def _pointer(file: str, prefix: bytes) -> str:
     """The real path that a small file names, relative to its own directory."""
+    if not os.path.isfile(file):  # a FIFO would be waited for
+        return ""
     try:
         with open(file, "rb") as opened:
             text = opened.read(4096)

@@ -76,7 +76,8 @@ class Guard:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": environ.get("PATH", os.defpath)},
+                # The system's own programs first: others may lie in the workspace.
+                env={"PATH": f"{os.defpath}:{environ.get('PATH', '')}".rstrip(":")},
                 start_new_session=True,
             )
         except BaseException:

@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Literal
 
+from msgspec.structs import replace
+
 from claw.ports import Command, ProcessResult
 from claw.workspace.descent import Process, adopt_orphans, carries, family, own_children, process
 from claw.workspace.environment import child_environment
 from claw.workspace.guard import MARK_VARIABLE, Guard
 from claw.workspace.pipes import Feed, Output
+from claw.workspace.programs import find_program
 
 __all__ = ["LocalProcesses"]
 
@@ -35,7 +38,9 @@ class LocalProcesses:
     """``ports.Processes`` on this machine.
 
     ``root`` is where commands run unless they say otherwise. Of ``environ`` they
-    see what ``child_environment`` lets through. Call ``close`` at the end.
+    see what ``child_environment`` lets through. Call ``close`` at the end. The program
+    itself is looked for outside of ``root`` (``find_program``); what a command then
+    starts is found by its PATH, a virtual environment in the workspace included.
 
     A command that exits by itself while processes of its own still run has them
     ended too; ``ProcessResult.error`` then says so.
@@ -59,13 +64,17 @@ class LocalProcesses:
         mark = f"{self._guard.mark}-{self._count};"
         environ = {**self._environ, **command.env, MARK_VARIABLE: self._outer_mark + mark}
         cwd = command.cwd or self._root
+        program = find_program(command.argv[0], environ["PATH"], self._root)
+        if program is None:
+            error = f"{command.argv[0]} was not found on the PATH outside of the workspace"
+            return ProcessResult(None, b"", ended="not_started", error=error)
         try:
             self._guard.start(self._environ)
+            command = replace(command, argv=(program, *command.argv[1:]))
             child = _Child(command, cwd, environ, mark, on_output)
-        except (OSError, ValueError) as error:
-            return ProcessResult(
-                None, b"", ended="not_started", error=_why(error, command.argv[0], cwd)
-            )
+        except (OSError, ValueError) as problem:
+            error = _why(problem, command.argv[0], cwd)
+            return ProcessResult(None, b"", ended="not_started", error=error)
         self._leaders.add(child.pid)
         self._guard.watch(child.pid)
         try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -22,8 +23,21 @@ def test_homes(tmp_path: Path) -> None:
     assert find_homes(cwd, {"HOME": "/h"}).config == "/h/.claw"
     assert find_homes(cwd, {"HOME": "/h", "CLAW_CONFIG_HOME": "/c"}).config == "/c"
     assert find_homes(cwd, {"HOME": "/h", "CLAW_CONFIG_HOME": "~/c"}).config == "/h/c"
-    assert find_homes(cwd, {"HOME": "/h", "CLAW_CONFIG_HOME": "c"}).config == f"{cwd}/c"
+    assert find_homes(cwd, {"HOME": "/h", "CLAW_CONFIG_HOME": "~"}).config == "/h"
     assert find_homes(cwd, {"HOME": "/h"}).sessions == "/h/.claw/sessions"
+
+
+@pytest.mark.parametrize("home", [None, "", ".", "home"])
+def test_a_relative_home_is_never_the_workspace(tmp_path: Path, home: str | None) -> None:
+    env = {} if home is None else {"HOME": home}
+    own = pwd.getpwuid(os.getuid()).pw_dir
+    assert find_homes(str(tmp_path), env).config == os.path.join(own, ".claw")
+
+
+@pytest.mark.parametrize("place", ["c", "./c", "../c", "~c"])
+def test_a_relative_config_home_is_refused(tmp_path: Path, place: str) -> None:
+    with pytest.raises(ConfigError, match="CLAW_CONFIG_HOME"):
+        find_homes(str(tmp_path), {"HOME": "/h", "CLAW_CONFIG_HOME": place})
 
 
 @pytest.mark.parametrize("kind", ["directory", "file"])

@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> Path:
 
 def told(cwd: Path, user: Path, max_bytes: int = MAX_BYTES) -> list[tuple[str, str]]:
     found = discover_instructions(str(cwd), user_dir=str(user), max_bytes=max_bytes)
-    return [(item.path, item.text) for item in found]
+    return [(item.path, item.text) for item in found.instructions]
 
 
 def test_the_user_comes_first_then_the_project_from_its_root_down(
@@ -99,3 +99,22 @@ def test_too_much_is_clipped_and_says_so(user: Path, project: Path) -> None:
     text, notice = clipped.splitlines()
     assert text == "ä" * 20
     assert notice == f"[Clipped: 41 of 1000 bytes are shown. Read {path} for the rest.]"
+
+
+def test_what_is_left_out_or_clipped_is_told(user: Path, project: Path, tmp_path: Path) -> None:
+    (user / "CLAUDE.md").write_text("u" * 50)
+    (tmp_path / "secret").write_text("outside")
+    (project / "CLAUDE.md").symlink_to(tmp_path / "secret")
+    os.mkfifo(project / "AGENTS.md")
+    (project / "a" / "CLAUDE.md").symlink_to("nowhere")
+    (project / "a" / "AGENTS.md").mkdir()
+    (project / "a" / "b" / "CLAUDE.md").write_text("p" * 100)
+    found = discover_instructions(str(project / "a" / "b"), user_dir=str(user), max_bytes=60)
+    told_of = [note.split(" ")[0] for note in found.notes]
+    assert told_of == [
+        str(project / place)
+        for place in ("CLAUDE.md", "AGENTS.md", "a/CLAUDE.md", "a/AGENTS.md", "a/b/CLAUDE.md")
+    ]
+    assert "outside of the project" in found.notes[0]
+    assert "10 of 100 bytes" in found.notes[-1]
+    assert discover_instructions(str(project.parent), user_dir=str(user)).notes == ()

@@ -32,7 +32,7 @@ FILES = {
 @pytest.fixture(params=["ripgrep", "plain"])
 def search(request: pytest.FixtureRequest, bench: Bench) -> Bench:
     """A bench whose Glob and Grep use ripgrep, or do without."""
-    rg = find_ripgrep()
+    rg = find_ripgrep(str(bench.root))
     if rg is None and request.param == "ripgrep":
         pytest.skip("ripgrep is not installed")
     for name, text in FILES.items():
@@ -154,7 +154,7 @@ async def test_links_are_not_followed(search: Bench) -> None:
 
 
 async def test_ignored_files_are_left_out(bench: Bench) -> None:
-    if find_ripgrep() is None:
+    if find_ripgrep(str(bench.root)) is None:
         pytest.skip("ripgrep is not installed")
     (bench.root / ".git").mkdir()
     (bench.root / ".git" / "x.py").write_text("main")

@@ -55,3 +55,10 @@ async def test_what_cannot_be_stored_is_refused(bench: Bench) -> None:
         with pytest.raises(ToolFailed):
             await bench.run("Write", path=path, content=content)
     assert list(bench.root.iterdir()) == []
+
+
+async def test_one_line_is_one_line(bench: Bench) -> None:
+    assert await bench.run("Write", file_path="a", content="x\n") == (
+        f"Created {bench.root}/a (1 line)."
+    )
+    assert (await bench.run("Write", file_path="b", content="")).endswith("(0 lines).")

@@ -4,11 +4,35 @@ from __future__ import annotations
 
 from claw.cli.screen import Screen
 from claw.cli.style import harmless
-from claw.types.entries import Event, ReplyReceived, Retried
+from claw.errors import SessionError
+from claw.types.entries import Event, ReplyReceived, Retried, TurnEnded, TurnStarted
 from claw.types.events import Delta, TextDelta
 from claw.types.messages import text_of
+from claw.types.results import Failure
 
-__all__ = ["StreamedAnswer", "WholeAnswer"]
+__all__ = ["StreamedAnswer", "Unrecorded", "WholeAnswer"]
+
+
+class Unrecorded:
+    """The text of a reply that came whole but could not be put on record: the disk was full.
+
+    ``text`` is blank until such a turn has ended.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self._heard = ""
+
+    def emit(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self._heard += event.text
+            case TurnStarted():
+                self.text = self._heard = ""
+            case ReplyReceived() | Retried():
+                self._heard = ""
+            case TurnEnded(error=Failure(kind=SessionError.kind)):
+                self.text = self._heard.strip("\n")
 
 
 class WholeAnswer:
@@ -20,10 +44,12 @@ class WholeAnswer:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
+        self._unrecorded = Unrecorded()
         self._wrote = False
         self._waiting = ""
 
     def emit(self, event: Event) -> None:
+        self._unrecorded.emit(event)
         match event:
             case ReplyReceived(complete=True):
                 self._write(text_of(event.blocks))
@@ -32,7 +58,7 @@ class WholeAnswer:
             case Retried():
                 self._waiting = ""
             case _ if not isinstance(event, Delta):
-                self._write(self._waiting)
+                self._write(self._waiting or self._unrecorded.text)
 
     def _write(self, text: str) -> None:
         self._waiting = ""

@@ -8,7 +8,6 @@ the cache each time.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from claw.models.anthropic.decode import CITATIONS, PROVIDER
@@ -32,7 +31,7 @@ __all__ = ["encode"]
 
 _CACHE = {"type": "ephemeral"}
 _NO_OUTPUT = "(no output)"
-_fit_id = call_ids(64, re.compile(r"[a-zA-Z0-9_-]+"))
+_fit_id = call_ids(64, r"[a-zA-Z0-9_-]+")
 
 _BUDGETS = {"minimal": 1_024, "low": 4_096, "medium": 12_288, "high": 24_576}
 """Thinking tokens by effort, for models that take a budget; more than high is high."""

@@ -8,11 +8,11 @@ again and again; arguments as text, as an object, as null, or whole at the end.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from claw.models.surrogates import mend
 from claw.models.tool_input import parse_input
+from claw.models.wire_text import to_bytes
 from claw.types.messages import ToolUse
 
 __all__ = ["Calls"]
@@ -110,7 +110,7 @@ class Calls:
 def _as_text(arguments: Any) -> str:
     if arguments is None:
         return ""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return arguments if isinstance(arguments, str) else to_bytes(arguments).decode()
 
 
 def _rename(call: _Call, name: str) -> None:

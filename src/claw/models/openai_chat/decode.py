@@ -11,7 +11,7 @@ from claw.models.dialect import events_of
 from claw.models.openai_chat.calls import Calls
 from claw.models.payloads import DONE, Payload, Payloads
 from claw.models.surrogates import Rejoin, mend, mend_all
-from claw.models.usage_tally import count, estimated, nothing_sent
+from claw.models.usage_tally import estimated, nothing_sent, openai_usage
 from claw.types.events import (
     AssistantEvent,
     MessageStart,
@@ -244,25 +244,8 @@ class ChatDecoder:
         return MessageStop(reason or "stop", metadata)
 
     def _count(self, usage: Any) -> None:
-        """The last figures win; cached tokens are part of ``prompt_tokens`` here."""
-        if not isinstance(usage, dict):
-            return
-        sent = count(usage, "prompt_tokens", "input_tokens")
-        written = count(usage, "completion_tokens", "output_tokens")
-        total = count(usage, "total_tokens")
-        if sent is None and written is None and total is None:
-            return
-        if sent is None:
-            sent = max(0, (total or 0) - (written or 0))
-        details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-        details = details if isinstance(details, dict) else {}
-        read = count(details, "cached_tokens")
-        if read is None:
-            read = count(usage, "cached_tokens", "prompt_cache_hit_tokens") or 0
-        made = count(details, "cache_write_tokens", "cache_creation_tokens") or 0
-        read = min(read, sent)
-        made = min(made, sent - read)
-        self._usage = Usage(sent - read - made, written or 0, read, made)
+        """The last figures win."""
+        self._usage = openai_usage(usage) or self._usage
 
 
 def _list(value: Any) -> list[Any]:

@@ -7,15 +7,19 @@ Consecutive user messages are one, since many chat templates insist on it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from claw.models.catalog import canonical, lookup
-from claw.models.surrogates import mend_all
-from claw.models.wire_text import BlobsGet, base64_of, call_ids, no_blobs, texts, tool_name
+from claw.models.wire_text import (
+    BlobsGet,
+    arguments_text,
+    base64_of,
+    call_ids,
+    no_blobs,
+    result_text,
+    tool_name,
+)
 from claw.types.messages import (
     AssistantMessage,
     Document,
@@ -35,10 +39,8 @@ QUIRKS = frozenset({"echo_reasoning", "max_completion_tokens", "no_stream_option
 ``reasoning_content``; the newer name of the output limit; no question for usage; call
 ids of nine letters and digits."""
 
-_NO_OUTPUT = "(no output)"
-_ERROR = "Error: "
-_any_id = call_ids(40, re.compile(r"[\x21-\x7e]+"))
-_short_id = call_ids(9, re.compile(r"[a-zA-Z0-9]{9}"))
+_any_id = call_ids(40, r"[\x21-\x7e]+")
+_short_id = call_ids(9, r"[a-zA-Z0-9]{9}")
 
 
 def encode(
@@ -127,18 +129,11 @@ def _call(call: ToolUse, fit_id: Callable[[str], str], extra: Any) -> dict[str, 
     encoded: dict[str, Any] = {
         "id": fit_id(call.id),
         "type": "function",
-        "function": {"name": tool_name(call.name), "arguments": _arguments(call.input)},
+        "function": {"name": tool_name(call.name), "arguments": arguments_text(call.input)},
     }
     if extra:
         encoded["extra_content"] = extra
     return encoded
-
-
-def _arguments(input: dict[str, Any]) -> str:
-    try:
-        return msgspec.json.encode(input).decode()
-    except UnicodeEncodeError:
-        return msgspec.json.encode(mend_all(input)).decode()
 
 
 def _user(
@@ -150,11 +145,12 @@ def _user(
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, ToolResult):
-            text = "\n".join(texts(block.content)) or _NO_OUTPUT
-            if block.is_error and not text.lower().startswith("error"):
-                text = _ERROR + text
             messages.append(
-                {"role": "tool", "tool_call_id": fit_id(block.tool_use_id), "content": text}
+                {
+                    "role": "tool",
+                    "tool_call_id": fit_id(block.tool_use_id),
+                    "content": result_text(block),
+                }
             )
             media = [_part(b, blobs_get) for b in block.content if not isinstance(b, Text)]
             if media:

@@ -13,7 +13,6 @@ input, added context) counts only at exit 0 in one faultless object.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any, Literal
 
@@ -30,15 +29,12 @@ CONTEXT_EVENTS: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "SessionSt
 BEFORE_EVENTS: frozenset[HookEvent] = frozenset(
     {"UserPromptSubmit", "PreToolUse", "PermissionRequest", "PreCompact"}
 )
-SAID_DENY = re.compile(
-    r'"permissionDecision"\s*:\s*"deny"|"decision"\s*:\s*"(?:block|deny)"', re.IGNORECASE
-)
-OBJECT_BEGINS = re.compile(r"^[ \t]*\{", re.MULTILINE)
-SAID_ANYTHING = re.compile(r'"(?:hookSpecificOutput|decision|continue)"\s*:')
-SAID_STOP = re.compile(r'"continue"\s*:\s*false')
-SAID_REASON = re.compile(
-    r'"(?:permissionDecisionReason|reason|stopReason)"\s*:\s*("(?:[^"\\]|\\.)*")'
-)
+# Patterns, compiled when a hook has spoken.
+SAID_DENY = r'(?i)"permissionDecision"\s*:\s*"deny"|"decision"\s*:\s*"(?:block|deny)"'
+OBJECT_BEGINS = r"(?m)^[ \t]*\{"
+SAID_ANYTHING = r'"(?:hookSpecificOutput|decision|continue)"\s*:'
+SAID_STOP = r'"continue"\s*:\s*false'
+SAID_REASON = r'"(?:permissionDecisionReason|reason|stopReason)"\s*:\s*("(?:[^"\\]|\\.)*")'
 
 
 class HookAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -101,9 +97,11 @@ def _how_it_failed(exit_code: int, complaint: str) -> str:
 def _object(text: str) -> dict[str, Any] | None:
     """The object that stdout is; None for plain text."""
     if not text.startswith(("{", "[", '"')):
-        if OBJECT_BEGINS.search(text) and SAID_ANYTHING.search(text):
+        if re.search(OBJECT_BEGINS, text) and re.search(SAID_ANYTHING, text):
             raise _Malformed(f"text before the object: {text[:PREVIEW]}")
         return None
+    import json  # knows repeated keys; only for a hook that answered in JSON
+
     try:
         value = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except _Malformed:
@@ -130,9 +128,9 @@ def _no_constant(name: str) -> Any:
 
 def _salvaged(event: HookEvent, text: str, failure: str) -> HookAnswer:
     """A deny or a stop that can still be made out in broken JSON."""
-    stop = SAID_STOP.search(text) is not None
-    denied = SAID_DENY.search(text) is not None or (stop and event in BEFORE_EVENTS)
-    quoted = SAID_REASON.search(text)
+    stop = re.search(SAID_STOP, text) is not None
+    denied = re.search(SAID_DENY, text) is not None or (stop and event in BEFORE_EVENTS)
+    quoted = re.search(SAID_REASON, text)
     reason = _unquoted(quoted[1]) if quoted else ""
     return HookAnswer(
         denied=denied,
@@ -143,6 +141,8 @@ def _salvaged(event: HookEvent, text: str, failure: str) -> HookAnswer:
 
 
 def _unquoted(literal: str) -> str:
+    import json
+
     try:
         return _clip(str(json.loads(literal, strict=False)))
     except ValueError:

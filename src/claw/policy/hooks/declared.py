@@ -21,7 +21,7 @@ TOOL_EVENTS: frozenset[HookEvent] = frozenset(
 )
 # These have no subject: their matchers mean nothing, and never did in this ecosystem.
 WITHOUT_SUBJECT: frozenset[HookEvent] = frozenset({"UserPromptSubmit", "Stop", "SubagentStop"})
-NAMES = re.compile(r"[\w\-| ,]*")
+NAMES = r"[\w\-| ,]*"
 SHORT = 60
 
 
@@ -64,7 +64,7 @@ def declare(
 
 def matcher_problem(matcher: str) -> str:
     """What is wrong with a matcher; blank if nothing."""
-    if NAMES.fullmatch(matcher) or matcher == "*":
+    if re.fullmatch(NAMES, matcher) or matcher == "*":
         return ""
     try:
         re.compile(matcher)
@@ -103,7 +103,7 @@ def _matches(hook: HookDeclaration, name: str) -> bool:
     matcher = hook.matcher.strip()
     if matcher in ("", "*"):
         return True
-    if NAMES.fullmatch(matcher):
+    if re.fullmatch(NAMES, matcher):
         return name.lower() in {part.strip().lower() for part in re.split(r"[|,]", matcher)}
     try:
         return re.search(matcher, name, re.IGNORECASE) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ KEPT_OUTPUT = 256 * 1024  # bytes at each end
 BASH = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/opt/homebrew/bin/bash")
 SEVERITY: dict[HookVerdict, int] = {"passed": 0, "denied": 1, "failed": 2, "cancelled": 3}
 # Interpreters that exit with 2, the code for "no", when the script itself is missing.
-INTERPRETER = re.compile(r"(?:python|pypy|perl)[\d.]*")
+INTERPRETER = r"(?:python|pypy|perl)[\d.]*"
 
 
 class CommandHooks:
@@ -200,13 +199,15 @@ def _encode(fields: dict[str, Any]) -> bytes:
     try:
         return msgspec.json.encode(fields)
     except UnicodeEncodeError:  # a lone surrogate, which only escapes can express
+        import json
+
         return json.dumps(msgspec.to_builtins(fields)).encode()
 
 
 def _missing_script(hook: HookDeclaration, cwd: str, project: str) -> str:
     """The script that a hook's interpreter did not find; blank if it is there or not known."""
     words = hook.command.split()
-    if len(words) < 2 or not INTERPRETER.fullmatch(os.path.basename(words[0])):
+    if len(words) < 2 or not re.fullmatch(INTERPRETER, os.path.basename(words[0])):
         return ""
     path = re.sub(r"\$\{?(?:CLAUDE|CLAW)_PROJECT_DIR\}?", lambda _: project, words[1])
     path = os.path.expanduser(re.sub(r"[\"']", "", path))
