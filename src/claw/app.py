@@ -20,6 +20,7 @@ from claw.config.load import Loaded, load_settings
 from claw.config.paths import home_directory
 from claw.config.settings import Provider
 from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed
+from claw.models.cache_watch import CacheWatch
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
 from claw.models.registry import ModelChoice, Profile, build, resolve
 from claw.models.scripted import ScriptedModel, load_script
@@ -192,7 +193,7 @@ async def _furnish(
     # The system prompt waits for git; what takes long to load is loaded meanwhile.
     (system, instruction_notes), model = await asyncio.gather(
         _system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
-        _client(choice, opened.blobs, lent, wishes.at_once, stack),
+        _client(choice, opened.blobs, lent, stack, at_once=wishes.at_once, clock=clock),
     )
 
     def hidden(path: str) -> bool:
@@ -441,7 +442,13 @@ def _profile(given: Provider) -> Profile:
 
 
 async def _client(
-    choice: ModelChoice, blobs: Blobs, lent: Lent, at_once: bool, stack: AsyncExitStack
+    choice: ModelChoice,
+    blobs: Blobs,
+    lent: Lent,
+    stack: AsyncExitStack,
+    *,
+    at_once: bool,
+    clock: Clock,
 ) -> ModelClient:
     if lent.model is not None:
         return lent.model
@@ -460,7 +467,7 @@ async def _client(
             stack.push_async_callback(transport.aclose)
             if at_once:
                 transport.warm()
-            return build(choice, transport=transport, blobs_get=blobs.get)
+            return CacheWatch(build(choice, transport=transport, blobs_get=blobs.get), clock)
 
 
 def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
