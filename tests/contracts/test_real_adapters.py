@@ -9,6 +9,7 @@ import pytest
 
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.openai_chat.client import OpenAIChatClient
+from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.transport import HttpxTransport
 from claw.ports import Journal, ModelClient
 from claw.sessions.blobs import FileBlobs
@@ -51,6 +52,19 @@ class TestChatClient(ModelClientSuite):
             transport = HttpxTransport()
             async with StrictServer([r for r in replies if not callable(r)]) as server:
                 yield OpenAIChatClient(transport, base_url=f"{server.base_url}/v1", api_key="k")
+                await transport.aclose()
+
+        return served()
+
+
+class TestResponsesClient(ModelClientSuite):
+    def open(self, replies: Sequence[ScriptReply]) -> AbstractAsyncContextManager[ModelClient]:
+        @asynccontextmanager
+        async def served() -> AsyncIterator[ModelClient]:
+            transport = HttpxTransport()
+            async with StrictServer([r for r in replies if not callable(r)]) as server:
+                base_url = f"{server.base_url}/v1"
+                yield OpenAIResponsesClient(transport, base_url=base_url, api_key="k")
                 await transport.aclose()
 
         return served()

@@ -26,7 +26,6 @@ CASES = SHARED / "cases" / "parity_scenarios.json"
 NOT_YET = {
     "plugin_tool_roundtrip": "there are no plugins yet",
     "auto_compact_triggered": "there is no compactor yet",
-    "token_cost_reporting": "there are no prices yet",
 }
 OUR_NAMES = {"message": "result", "estimated_cost": "cost"}
 
@@ -206,6 +205,10 @@ def holds(key: str, wanted: Any, result: Mapping[str, Any], shown: str, work: Pa
         text = shown if key == "stdout~" else looked_up(result, key[:-1])
         parts = [wanted] if isinstance(wanted, str) else wanted
         return all(part.replace("<abs workspace>", str(work)) in text for part in parts)
+    if key == "estimated_cost startswith":  # theirs is a text, "$" and a number; ours the number
+        return bool(result["cost"]["known"] and result["cost"]["usd"] > 0)
+    if key.endswith(">"):
+        return bool(looked_up(result, key[:-1]) > wanted)
     if key.endswith(".input"):
         return bool(looked_up(result, key) == json.loads(wanted))
     if re.fullmatch(r"[\w.\[\]]+", key):

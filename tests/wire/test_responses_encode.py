@@ -40,7 +40,8 @@ def assistant(*content: Any, model: str = MODEL, **metadata: Any) -> AssistantMe
 
 
 def result(id: str, *content: Any, is_error: bool = False) -> ToolResult:
-    return ToolResult(id, user(*content).content, is_error)
+    blocks = tuple(Text(c) if isinstance(c, str) else c for c in content)
+    return ToolResult(id, blocks, is_error)
 
 
 def encode(*messages: Message, **options: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from claw.models.anthropic.decode import AnthropicDecoder
 from claw.models.classify import classify_error
 from claw.models.dialect import DIALECTS, Decoder
 from claw.models.openai_chat.decode import ChatDecoder
+from claw.models.openai_responses.decode import ResponsesDecoder
 from claw.models.usage_tally import nothing_sent
 from claw.types.events import AssistantEvent
 from claw.types.reply import Reply, assemble
@@ -23,6 +24,8 @@ def decoder(dialect: str, *, input_estimate: Callable[[], int] = nothing_sent) -
             return AnthropicDecoder(input_estimate=input_estimate)
         case "openai-chat":
             return ChatDecoder(input_estimate=input_estimate)
+        case "openai-responses":
+            return ResponsesDecoder(input_estimate=input_estimate)
         case _:
             raise ConfigError(f"unknown dialect `{dialect}`", hint=f"Known: {', '.join(DIALECTS)}.")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
-from claw.errors import ModelError
+from claw.errors import ModelError, ProtocolViolation
 from claw.models.payloads import Payload
 from claw.types.events import AssistantEvent
 
-__all__ = ["DIALECTS", "Decoder", "events_of"]
+__all__ = ["DIALECTS", "Decoder", "Dialect", "events_of"]
 
-DIALECTS = ("anthropic", "openai-chat")
+Dialect = Literal["anthropic", "openai-chat", "openai-responses"]
+DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai-chat", "openai-responses")
 
 
 class Decoder(Protocol):
@@ -42,4 +43,7 @@ def events_of(
         except ModelError:
             yield from out
             raise
+        except RecursionError as error:
+            yield from out
+            raise ProtocolViolation("an event of the reply is nested too deeply") from error
         yield from out

@@ -9,6 +9,7 @@ from claw.errors import ConfigError
 from claw.models.anthropic.encode import encode as encode_anthropic
 from claw.models.dialect import DIALECTS
 from claw.models.openai_chat.encode import encode as encode_chat
+from claw.models.openai_responses.encode import encode as encode_responses
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.messages import Message
 from claw.types.request import Request, Sampling
@@ -38,5 +39,7 @@ def encode_request(
             return encode_anthropic(request, blobs_get=blobs_get)
         case "openai-chat":
             return encode_chat(request, blobs_get=blobs_get)
+        case "openai-responses":
+            return encode_responses(request, blobs_get=blobs_get)
         case _:
             raise ConfigError(f"unknown dialect `{dialect}`", hint=f"Known: {', '.join(DIALECTS)}.")

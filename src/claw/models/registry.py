@@ -12,6 +12,7 @@ this machine), and its default model; without any, the offline model.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import Literal
 
@@ -21,21 +22,22 @@ from claw.errors import ConfigError
 from claw.models.address import is_loopback, parse_address
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.catalog import ALIASES, KNOWN, lookup
-from claw.models.dialect import DIALECTS
+from claw.models.dialect import DIALECTS, Dialect
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_chat.encode import QUIRKS
+from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.transport import HttpxTransport, Transport
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.ports import ModelClient
 
-__all__ = ["PROVIDERS", "ModelChoice", "Profile", "Provider", "build", "resolve"]
+__all__ = ["PROVIDERS", "ModelChoice", "Profile", "Provider", "build", "connection", "resolve"]
 
 
 class Provider(msgspec.Struct, frozen=True):
     """A service that claw knows by name. ``bearer_env`` holds a token instead of a key."""
 
     name: str
-    dialect: str
+    dialect: Dialect
     base_url: str
     key_env: tuple[str, ...]
     default_model: str
@@ -57,6 +59,14 @@ PROVIDERS = (
     Provider(
         "openai",
         "openai-chat",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        "gpt-6-sol",
+        "OPENAI_BASE_URL",
+    ),
+    Provider(
+        "openai-responses",
+        "openai-responses",
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
         "gpt-6-sol",
@@ -166,7 +176,7 @@ class ModelChoice(msgspec.Struct, frozen=True):
     False where nobody asked for a model. ``key`` and ``headers`` stay out of ``repr``.
     """
 
-    kind: Literal["offline", "script", "chaos", "anthropic", "openai-chat"]
+    kind: Literal["offline", "script", "chaos"] | Dialect
     provider: str
     model: str
     named: bool = True
@@ -257,8 +267,23 @@ def build(
                 quirks=choice.quirks,
                 blobs_get=blobs_get,
             )
+        case "openai-responses":
+            return OpenAIResponsesClient(
+                transport,
+                base_url=choice.base_url,
+                api_key=choice.key,
+                headers=choice.headers,
+                window=choice.window,
+                provider=choice.provider,
+                blobs_get=blobs_get,
+            )
         case _:
             raise ValueError(f"{choice.kind!r} speaks no wire dialect")
+
+
+def connection(provider: Provider, env: Mapping[str, str]) -> tuple[str, bool]:
+    """A provider's base URL and whether there are credentials for it; never those."""
+    return _base_url(provider, env), bool(_credentials(provider, env)[0])
 
 
 def _default(env: Mapping[str, str]) -> ModelChoice:
@@ -309,8 +334,9 @@ def _is_local(url: str) -> bool:
 def _from_provider(
     provider: Provider, model: str, env: Mapping[str, str], *, named: bool = True
 ) -> ModelChoice:
-    base_url = _checked(_base_url(provider, env), provider.base_url_env or provider.name)
     key, bearer = _credentials(provider, env)
+    source = provider.base_url_env or provider.name
+    base_url = _checked(_base_url(provider, env), source, secret=bool(key))
     if not key and not _is_local(base_url):
         variables = " or ".join(f"`{v}`" for v in (*provider.key_env, provider.bearer_env) if v)
         raise ConfigError(
@@ -321,7 +347,7 @@ def _from_provider(
     if base_url == _BY_NAME["openai"].base_url:
         quirks |= {"max_completion_tokens"}
     return ModelChoice(
-        "anthropic" if provider.dialect == "anthropic" else "openai-chat",
+        provider.dialect,
         provider.name,
         model,
         named,
@@ -336,7 +362,8 @@ def _from_provider(
 
 def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str]) -> ModelChoice:
     """A profile that is named alone sends its own name as the model's."""
-    if profile.dialect not in DIALECTS:
+    dialect = next((d for d in DIALECTS if d == profile.dialect), None)
+    if dialect is None:
         raise ConfigError(
             f"provider `{name}` has the unknown dialect `{profile.dialect}`",
             hint=f"Known: {', '.join(DIALECTS)}.",
@@ -347,15 +374,16 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
             f"provider `{name}` has the unknown quirk `{unknown[0]}`",
             hint=f"Known: {', '.join(sorted(QUIRKS))}.",
         )
-    base_url = _checked(profile.base_url.strip(), f"providers.{name}.baseUrl")
     key = env.get(profile.api_key_env, "").strip() if profile.api_key_env else ""
+    secret = bool(key) or any(map(_holds_secret, profile.headers))
+    base_url = _checked(profile.base_url.strip(), f"providers.{name}.baseUrl", secret=secret)
     if profile.api_key_env and not key and not _is_local(base_url):
         raise ConfigError(
             f"no credentials for provider `{name}`", hint=f"Set `{profile.api_key_env}`."
         )
     info = lookup(model)
     return ModelChoice(
-        "anthropic" if profile.dialect == "anthropic" else "openai-chat",
+        dialect,
         name,
         model,
         base_url=base_url,
@@ -367,25 +395,57 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
     )
 
 
-def _checked(url: str, source: str) -> str:
+def _checked(url: str, source: str, *, secret: bool) -> str:
+    """The URL itself; ``secret``: a key goes there, so not in the clear through the internet."""
     try:
-        parse_address(url)
+        address = parse_address(url)
     except ValueError as error:
         raise ConfigError(
             f"the base URL in `{source}` is no web address: {error}",
             hint="Write it like `https://host/path`, or `http://127.0.0.1:8080` for a server "
             "of your own.",
         ) from error
+    if secret and address.scheme == "http" and not _is_near(address.host):
+        raise ConfigError(
+            f"the base URL in `{source}` is `http://{address.place}`: the key would cross the "
+            "internet in the clear",
+            hint="Use `https://`, or reach the server through a tunnel that ends at "
+            "`http://127.0.0.1:PORT`.",
+        )
     return url
+
+
+def _is_near(host: str) -> bool:
+    """Whether a host is this machine or in a network of one's own.
+
+    Private addresses, names that only such networks resolve (RFC 6762, RFC 8375; a name
+    without a dot is one of a container or of the local network).
+    """
+    name = host.removesuffix(".")
+    if ":" in name or name.replace(".", "").isdigit():
+        try:
+            return not ipaddress.ip_address(name).is_global
+        except ValueError:
+            return False
+    return "." not in name or name.endswith((".local", ".lan", ".internal", ".localhost"))
+
+
+def _holds_secret(header: str) -> bool:
+    return any(word in header.lower() for word in ("auth", "key", "token", "cookie", "secret"))
 
 
 def _unknown(name: str, profiles: Mapping[str, Profile]) -> ConfigError:
     import difflib  # only for people who mistype: 3 ms
 
-    known = ("offline", *ALIASES, *KNOWN, *profiles, *(f"{p.name}/" for p in PROVIDERS))
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    known = ("offline", *ALIASES, *KNOWN, *profiles)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    prefix, slash, model = name.partition("/")
+    if slash:  # a provider's name with a slip in it
+        near = difflib.get_close_matches(prefix, [*_BY_NAME, *profiles], n=2, cutoff=0.6)
+        near = [f"{provider}/{model}" for provider in near]
     hint = f"Did you mean {', '.join(f'`{n}`' for n in near)}? " if near else ""
     return ConfigError(
         f"unknown model `{name}`",
-        hint=f"{hint}Any model can be had as `provider/model`, for instance `openai/{name}`.",
+        hint=f"{hint}Any model can be had as `provider/model`, for instance "
+        f"`openai/{model or name}`.",
     )

@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
@@ -33,16 +33,20 @@ __all__ = [
 ]
 
 
+DEEPEST_CAUSE = 10
+
+
 class StreamCut(Exception):
     """The body ended before its end, or fell silent for too long."""
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
-    """A POST. Headers and body stay out of ``repr``: they hold the key and the prompt."""
+    """Headers and body stay out of ``repr``: they hold the key and the prompt."""
 
     url: str
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes = b""
+    method: Literal["GET", "POST"] = "POST"
 
     def __repr__(self) -> str:
         return f"HttpRequest({self.url!r}, {len(self.body)} bytes)"
@@ -111,7 +115,7 @@ class HttpxTransport:
                 async with asyncio.timeout(self._timeouts.first_byte):
                     response = await client.send(
                         client.build_request(
-                            "POST",
+                            request.method,
                             request.url,
                             content=request.body,
                             headers=request.headers,
@@ -240,10 +244,18 @@ def _no_address(error: Exception) -> ModelError:
     )
 
 
+def _is_refusal(error: BaseException) -> bool:
+    """Libraries wrap it, with words of their own."""
+    causes: list[BaseException] = [error]
+    while len(causes) < DEEPEST_CAUSE and (cause := causes[-1].__cause__ or causes[-1].__context__):
+        causes.append(cause)
+    return any(isinstance(cause, ConnectionRefusedError) for cause in causes)
+
+
 def _unreachable(address: Address, error: Exception) -> ModelError:
     while isinstance(error, ExceptionGroup):  # one address after the other was tried
         error = error.exceptions[0]
-    reason = str(error) or type(error).__name__
+    reason = "connection refused" if _is_refusal(error) else str(error) or type(error).__name__
     if isinstance(error, ValueError | OverflowError):  # the proxy's: ours was looked at before
         return ModelError(
             f"cannot connect to {address.place}: {reason}",

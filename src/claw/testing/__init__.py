@@ -86,6 +86,7 @@ if TYPE_CHECKING:
         validate_anthropic,
         validate_chat,
         validate_request,
+        validate_responses,
     )
 
 __all__ = [
@@ -140,6 +141,7 @@ __all__ = [
     "validate_anthropic",
     "validate_chat",
     "validate_request",
+    "validate_responses",
     "waits",
 ]
 
@@ -195,6 +197,7 @@ _HOMES = {
     "validate_anthropic": "claw.testing.validate",
     "validate_chat": "claw.testing.validate",
     "validate_request": "claw.testing.validate",
+    "validate_responses": "claw.testing.validate",
 }
 
 

@@ -22,7 +22,12 @@ from claw.ports import Approver, Clock, ModelClient, Tool
 from claw.replay.trajectory import trajectory
 from claw.sessions.load import read_entries
 from claw.testing.clock import FakeClock
-from claw.testing.validate import validate_anthropic, validate_chat, validate_request
+from claw.testing.validate import (
+    validate_anthropic,
+    validate_chat,
+    validate_request,
+    validate_responses,
+)
 from claw.types.entries import KnownEntry
 from claw.types.events import AssistantEvent
 from claw.types.messages import Message, text_of
@@ -71,7 +76,11 @@ class CheckedModel:
 def complaints(request: Request) -> list[str]:
     """What any provider would have against a request, in every dialect; none is good."""
     found = validate_request(request)
-    checks = {"anthropic": validate_anthropic, "openai-chat": validate_chat}
+    checks = {
+        "anthropic": validate_anthropic,
+        "openai-chat": validate_chat,
+        "openai-responses": validate_responses,
+    }
     for dialect, check in checks.items():
         body = encode_request(
             dialect,

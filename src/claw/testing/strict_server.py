@@ -1,7 +1,8 @@
 """A model server on this machine that plays a script and forgives nothing.
 
-It speaks ``POST /v1/messages`` (and ``/count_tokens`` beneath it) and
-``POST /v1/chat/completions``, streamed and not, over HTTP/1.1 with kept connections::
+It speaks ``POST /v1/messages`` (and ``/count_tokens`` beneath it),
+``POST /v1/chat/completions`` and ``POST /v1/responses``, streamed and not, over
+HTTP/1.1 with kept connections::
 
     async with StrictServer([calls(("Read", {"file_path": "a"})), says("done")]) as server:
         ...                                # a client with base_url=server.base_url
@@ -35,19 +36,33 @@ from claw.errors import (
 )
 from claw.models.estimate import estimate_tokens
 from claw.models.scripted import Cut, Fails, Gate, Playback, Raw, Waits, playback
-from claw.testing.validate import thinking_key, validate_anthropic, validate_chat
-from claw.testing.wire import Stream, anthropic_stream, anthropic_whole, chat_stream, chat_whole
-from claw.types.events import MessageStop
-from claw.types.messages import RedactedThinking, Thinking
+from claw.testing.validate import (
+    thinking_key,
+    validate_anthropic,
+    validate_chat,
+    validate_responses,
+)
+from claw.testing.wire import (
+    Stream,
+    anthropic_stream,
+    anthropic_whole,
+    chat_stream,
+    chat_whole,
+    responses_stream,
+    responses_whole,
+)
+from claw.types.events import AssistantEvent, MessageStop
+from claw.types.messages import Opaque, RedactedThinking, Thinking
 from claw.types.reply import Reply
 
 __all__ = ["Delivery", "HttpReply", "Received", "ServerReply", "StrictServer", "answers", "sent"]
 
-Dialect = Literal["anthropic", "chat", "count"]
+Dialect = Literal["anthropic", "chat", "responses", "count"]
 _DIALECTS: dict[str, Dialect] = {
     "/v1/messages": "anthropic",
     "/v1/messages/count_tokens": "count",
     "/v1/chat/completions": "chat",
+    "/v1/responses": "responses",
 }
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 _LARGEST_HEAD = 256 * 1024
@@ -304,6 +319,8 @@ class StrictServer:
         body = received.body
         if dialect == "chat":
             return validate_chat(body)
+        if dialect == "responses":
+            return validate_responses(body, self._thinking)
         if dialect == "count" and isinstance(body, dict):
             body = {**body, "max_tokens": 1}
         problems = validate_anthropic(body, self._thinking)
@@ -315,6 +332,8 @@ class StrictServer:
         self, dialect: Dialect, body: dict[str, Any], tokens: int
     ) -> dict[str, Any] | None:
         window = self._window
+        if dialect == "responses":
+            return _RESPONSES_OVERFLOW if window is not None and tokens > window else None
         output = body.get("max_tokens") or body.get("max_completion_tokens") or 0
         if window is None or tokens + output <= window:
             return None
@@ -361,9 +380,13 @@ class StrictServer:
             if isinstance(event, Thinking):
                 block = {"type": "thinking", "thinking": event.text, "signature": event.signature}
                 self._thinking.add(thinking_key(block))
+                self._thinking.add(thinking_key(_reasoning(event.signature)))
             elif isinstance(event, RedactedThinking):
                 block = {"type": "redacted_thinking", "data": event.data}
                 self._thinking.add(thinking_key(block))
+                self._thinking.add(thinking_key(_reasoning(event.data)))
+            elif isinstance(event, Opaque) and event.raw.get("type") == "reasoning":
+                self._thinking.add(thinking_key(event.raw))
 
 
 def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int) -> _Answer:
@@ -376,7 +399,7 @@ def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int)
             answer.headers["retry-after"] = f"{played.error.retry_after:g}"
         return answer
     if body.get("stream") is not True:
-        to_whole = anthropic_whole if dialect == "anthropic" else chat_whole
+        to_whole = _TO_WHOLE[dialect]
         whole = b""
         if played.events:
             whole = json.dumps(to_whole(played.events, number, body["model"])).encode()
@@ -392,14 +415,17 @@ def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int)
     stream: Stream
     if dialect == "anthropic":
         stream = anthropic_stream(played.events, number, body["model"], tokens)
+    elif dialect == "responses":
+        stream = responses_stream(played.events, number, body["model"])
     else:
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         stream = chat_stream(played.events, number, body["model"], with_usage)
     pieces = [(tuple(played.gates_before(at)), data) for at, data in enumerate(stream.per_event)]
     pieces.append((tuple(played.gates_before(len(played.events))), stream.end))
     if played.error is not None:
-        failure = json.dumps(_error_of(dialect, played.error))
-        name = "event: error\n" if dialect == "anthropic" else ""
+        error = _error_of(dialect, played.error)
+        failure = json.dumps({"type": "error", **error} if dialect == "responses" else error)
+        name = "" if dialect == "chat" else "event: error\n"
         pieces.append(((), f"{name}data: {failure}\n\n".encode()))
     return _Answer(
         200,
@@ -408,6 +434,17 @@ def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int)
         streamed=True,
         ends=_is_finished(played) or played.error is not None,
     )
+
+
+_TO_WHOLE: dict[Dialect, Callable[[Sequence[AssistantEvent], int, str], dict[str, Any]]] = {
+    "anthropic": anthropic_whole,
+    "chat": chat_whole,
+    "responses": responses_whole,
+}
+
+
+def _reasoning(encrypted: str) -> dict[str, Any]:
+    return {"type": "reasoning", "encrypted_content": encrypted}
 
 
 def _is_finished(played: Playback) -> bool:
@@ -420,9 +457,20 @@ def _json(status: int, body: dict[str, Any]) -> _Answer:
 
 
 def _error_body(dialect: Dialect, kind: str, message: str) -> dict[str, Any]:
-    if dialect == "chat":
+    if dialect in ("chat", "responses"):
         return {"error": {"message": message, "type": kind, "param": None, "code": None}}
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_0"}
+
+
+_RESPONSES_OVERFLOW = {
+    "error": {
+        "message": "Your input exceeds the context window of this model. Please adjust your "
+        "input and try again.",
+        "type": "invalid_request_error",
+        "param": "input",
+        "code": "context_length_exceeded",
+    }
+}
 
 
 def _status(error: ModelError) -> int:
@@ -451,7 +499,7 @@ _ANTHROPIC_KINDS = {
 
 def _error_of(dialect: Dialect, error: ModelError) -> dict[str, Any]:
     status = _status(error)
-    if dialect == "chat":
+    if dialect in ("chat", "responses"):
         kind = "server_error" if status >= 500 else "invalid_request_error"
         body = _error_body(dialect, kind, error.message)
         if isinstance(error, ContextOverflow | OutputLimitTooHigh):

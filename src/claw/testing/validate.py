@@ -1,7 +1,7 @@
 """What a strict provider refuses, as pure functions: a request in, complaints out.
 
-The rules are those that the Messages and Chat Completions APIs enforce with a 400,
-and a few that only some servers behind these APIs do: a client that keeps all of
+The rules are those that the Messages, Chat Completions and Responses APIs enforce with
+a 400, and a few that only some servers behind these APIs do: a client that keeps all of
 them works everywhere.
 """
 
@@ -27,12 +27,20 @@ from claw.types.messages import (
 )
 from claw.types.request import Request
 
-__all__ = ["thinking_key", "validate_anthropic", "validate_chat", "validate_request"]
+__all__ = [
+    "thinking_key",
+    "validate_anthropic",
+    "validate_chat",
+    "validate_request",
+    "validate_responses",
+]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BREAKPOINTS = 4
+_SMALLEST_OUTPUT = 16
+_LONGEST_CALL_ID = 64
 
 
 def validate_anthropic(body: Any, sent_thinking: Collection[str] | None = None) -> list[str]:
@@ -124,6 +132,68 @@ def validate_chat(body: Any) -> list[str]:
     return found
 
 
+def validate_responses(body: Any, sent_thinking: Collection[str] | None = None) -> list[str]:
+    """Complaints about the body of a Responses request; none is good.
+
+    The server is one that keeps nothing. ``sent_thinking`` as in ``validate_anthropic``,
+    for reasoning in encrypted form.
+    """
+    if not isinstance(body, dict):
+        return ["the body is not an object"]
+    found = [*_surrogates(body, ""), *_model(body)]
+    limit = body.get("max_output_tokens")
+    if limit is not None and not (_is_positive(limit) and limit >= _SMALLEST_OUTPUT):
+        found.append(f"max_output_tokens: must be an integer of at least {_SMALLEST_OUTPUT}")
+    if body.get("instructions") is not None and _is_blank(body["instructions"]):
+        found.append("instructions: blank; leave it out")
+    if body.get("previous_response_id") is not None:
+        found.append("previous_response_id: nothing is kept; send the whole conversation")
+    found += _tools(body, _responses_tool)
+    items = body.get("input")
+    if isinstance(items, str):
+        return found if items.strip() else [*found, "input: empty or blank"]
+    if not isinstance(items, list) or not items:
+        return [*found, "input: at least one item is required"]
+    ids: set[str] = set()
+    waiting: list[str] = []
+    answering = False
+    thought = ""  # the place of reasoning that has led to nothing yet
+    for at, item in enumerate(items):
+        place = f"input.{at}"
+        kind = _responses_kind(item)
+        if not kind:
+            found.append(f"{place}: not an item")
+            continue
+        is_models = kind not in ("user", "function_call_output")
+        if thought and not is_models:
+            found.append(f"{thought}: reasoning without the item that it led to")
+        thought = place if kind == "reasoning" else ""
+        if kind == "function_call_output":
+            found += _responses_result(item, waiting, place)
+            answering = bool(waiting)
+            continue
+        if waiting and (answering or not is_models):
+            found.append(f"{place}: calls without results before it: {', '.join(waiting)}")
+            waiting, answering = [], False
+        if kind == "function_call":
+            found += [
+                *_responses_call(item, place),
+                *_repeated([str(item.get("call_id"))], ids, place),
+            ]
+            waiting.append(str(item.get("call_id")))
+        elif kind == "reasoning":
+            found += _responses_reasoning(item, sent_thinking, place)
+        elif kind in _PART_KINDS:
+            found += _responses_content(item.get("content"), kind, place)
+    if thought:
+        found.append(f"{thought}: reasoning without the item that it led to")
+    if waiting:
+        found.append(f"input: calls without results at the end: {', '.join(waiting)}")
+    if not any(_responses_kind(item) == "user" for item in items):
+        found.append("input: there is no user message")
+    return found
+
+
 def validate_request(request: Request) -> list[str]:
     """Complaints about a request as a value, before any client encodes it.
 
@@ -152,9 +222,11 @@ def validate_request(request: Request) -> list[str]:
 
 
 def thinking_key(block: dict[str, Any]) -> str:
-    """What must come back unchanged of a thinking or redacted block on the wire."""
+    """What must come back unchanged of a thinking block or reasoning item on the wire."""
     if block.get("type") == "redacted_thinking":
         return f"redacted:{block.get('data')}"
+    if block.get("type") == "reasoning":
+        return f"encrypted:{block.get('encrypted_content')}"
     return f"{block.get('signature')}:{block.get('thinking')}"
 
 
@@ -396,6 +468,82 @@ def _is_object(arguments: object) -> bool:
         return isinstance(json.loads(arguments), dict)
     except ValueError:
         return False
+
+
+_PART_KINDS = {
+    "user": ("input_text", "input_image", "input_file"),
+    "assistant": ("output_text", "refusal"),
+    "system": ("input_text",),
+    "developer": ("input_text",),
+}
+
+
+def _responses_tool(tool: dict[str, Any]) -> tuple[Any, str]:
+    if tool.get("type") != "function":
+        return {"name": "built_in", **tool}, "parameters"  # one of the provider's own
+    return {name: value for name, value in tool.items() if name != "type"}, "parameters"
+
+
+def _responses_kind(item: object) -> str:
+    """The type of an item, and for messages their role; empty where it is none."""
+    if not isinstance(item, dict):
+        return ""
+    kind = item.get("type", "message")
+    if kind == "message":
+        role = item.get("role")
+        return role if isinstance(role, str) and role in _PART_KINDS else ""
+    return kind if isinstance(kind, str) else ""
+
+
+def _responses_result(item: dict[str, Any], waiting: list[str], place: str) -> Iterator[str]:
+    """Takes the answered call from ``waiting``."""
+    id = item.get("call_id")
+    if not waiting:
+        yield f"{place}: a result for {id!r}, but no call waits for one"
+    elif id != waiting[0]:
+        yield f"{place}: a result for {id!r}, but the next call is {waiting[0]!r}"
+    if id in waiting:
+        waiting.remove(id)
+    yield from _responses_content(item.get("output"), "user", place, "output")
+
+
+def _responses_call(item: dict[str, Any], place: str) -> Iterator[str]:
+    id, name = item.get("call_id"), item.get("name")
+    if _is_blank(id) or len(str(id)) > _LONGEST_CALL_ID:
+        yield f"{place}.call_id: {id!r} is empty or has more than {_LONGEST_CALL_ID} characters"
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        yield f"{place}.name: {name!r} does not match ^{_NAME.pattern}$"
+    if not _is_object(item.get("arguments")):
+        yield f"{place}.arguments: not the JSON text of an object"
+
+
+def _responses_reasoning(
+    item: dict[str, Any], sent: Collection[str] | None, place: str
+) -> Iterator[str]:
+    if not isinstance(item.get("summary"), list):
+        yield f"{place}.summary: must be a list"
+    if not item.get("encrypted_content"):
+        if not item.get("content"):
+            yield f"{place}: reasoning that is neither encrypted nor in the clear"
+    elif sent is not None and thinking_key(item) not in sent:
+        yield f"{place}: reasoning that is not as it was sent"
+
+
+def _responses_content(
+    content: object, role: str, place: str, field: str = "content"
+) -> Iterator[str]:
+    match content:
+        case str():
+            if not content.strip():
+                yield f"{place}.{field}: empty or blank"
+        case [_, *_]:
+            for at, part in enumerate(content):
+                if not isinstance(part, dict) or part.get("type") not in _PART_KINDS[role]:
+                    yield f"{place}.{field}.{at}: no part of a {role} item"
+                elif part["type"].endswith("_text") and _is_blank(part.get("text")):
+                    yield f"{place}.{field}.{at}: an empty or blank text part"
+        case _:
+            yield f"{place}.{field}: empty"
 
 
 def _positions(messages: Sequence[Any]) -> dict[str, str]:

@@ -16,23 +16,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claw.errors import RequestRejected, ToolFailed
-from claw.models.offline import OfflineModel, describe_abilities
+from claw.models.offline import OfflineModel
 from claw.models.offline.definitions import definition_pattern, is_definition
 from claw.models.offline.rules import understand
 from claw.models.offline.tasks import (
     CountFiles,
+    CountLines,
     CreateFile,
     FindDefinition,
+    FindImports,
     FindText,
     FindTodos,
     FindUses,
     Help,
     ListFiles,
+    Outline,
     Overview,
     ReadFile,
     ReplaceText,
     RunCommand,
+    RunTests,
+    Several,
     ShowCode,
+    ShowWord,
     Task,
 )
 from claw.ports import ToolCall
@@ -102,7 +108,7 @@ class SmallTools:
     def _grep(self, given: dict[str, object]) -> str:
         flags = re.MULTILINE
         pattern = re.compile(str(given["pattern"]), flags)
-        under = str(given.get("path", ""))
+        under = self._place(given)
         lines = []
         for path, text in sorted(self.files.items()):
             if not path.startswith(under):
@@ -118,14 +124,27 @@ class SmallTools:
         return "\n".join(lines) or "No matches found"
 
     def _glob(self, given: dict[str, object]) -> str:
-        form = re.escape(str(given["pattern"])).replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*")
-        under = f"{given['path']}/" if "path" in given else ""
+        form = re.escape(str(given["pattern"]).removeprefix("./"))
+        form = form.replace(r"\*\*/", "(.*/)?").replace(r"\*", "[^/]*")
+        form = form.replace(r"\{", "(").replace(r"\}", ")").replace(",", "|")
+        under = self._place(given)
         names = [p for p in sorted(self.files) if p.startswith(under)]
         found = [p for p in names if re.fullmatch(form, p.removeprefix(under))]
         return "\n".join(found) or "No files found"
 
+    def _place(self, given: dict[str, object]) -> str:
+        """The start of the paths in the folder, or the file, that a search is about."""
+        path = str(given.get("path", ""))
+        if not path or path in self.files:
+            return path
+        if not any(file.startswith(f"{path}/") for file in self.files):
+            raise LookupError(f"{path} does not exist")
+        return f"{path}/"
+
     def _read(self, given: dict[str, object]) -> str:
         path = str(given["file_path"])
+        if any(file.startswith(f"{path}/") for file in self.files):
+            raise LookupError(f"{path} is a directory")
         if path not in self.files:
             raise LookupError(f"{path} does not exist")
         first, limit = int(str(given.get("offset", 1))), int(str(given.get("limit", 2000)))
@@ -168,7 +187,7 @@ async def turn(
 ) -> tuple[str, tuple[Message, ...]]:
     """Play the part of the runtime for one turn: the answer, and all messages after it."""
     messages: tuple[Message, ...] = (*history, UserMessage((Text(prompt),)))
-    for _ in range(5):
+    for _ in range(14):
         _, reply = await sample(request(messages, offered))
         messages = (*messages, AssistantMessage(reply.blocks, stop_reason=reply.stop_reason))
         if not reply.tool_calls:
@@ -200,7 +219,47 @@ ENGLISH: list[tuple[str, Task]] = [
     ("find the session lock", FindText("session lock")),
     ('find "hello world" in src', FindText("hello world", "src", quoted=True)),
     ("search for permission denied", FindText("permission denied")),
-    ("which files mention asyncio?", FindText("asyncio")),
+    ("which files mention asyncio?", FindText("asyncio", only_files=True)),
+    ("which files import asyncio?", FindImports("asyncio")),
+    ("find foo in secrets", FindText("foo", "secrets", whole="foo in secrets")),
+    ("grep foo secrets", FindText("foo", "secrets", is_pattern=True, whole="foo secrets")),
+    (
+        "where are fold and bar defined?",
+        Several((FindDefinition(("fold",)), FindDefinition(("bar",)))),
+    ),
+    ("where is search and replace implemented?", FindDefinition(("search", "and", "replace"))),
+    ("who calls a, b and `c`?", Several((FindUses("a"), FindUses("b"), FindUses("c")))),
+    (
+        "where is fold defined and who calls it?",
+        Several((FindDefinition(("fold",)), FindUses("fold"))),
+    ),
+    ("show .git/config", ReadFile(".git/config")),
+    ("show /etc/hostname", ReadFile("/etc/hostname")),
+    ("show a.py and b.py", Several((ReadFile("a.py"), ReadFile("b.py")))),
+    ("read the readme", ReadFile("readme")),
+    ("summarize README.md", Outline("README.md")),
+    ("explain src/x.py", Outline("src/x.py")),
+    ("show me Foo", ShowWord("Foo")),
+    ("what's in secrets?", ShowWord("secrets")),
+    ("show 笔记.md", ReadFile("笔记.md")),
+    ("create 测试.txt with hi", CreateFile("测试.txt", "hi")),
+    ("replace 'foo' with 'bar' in 笔记.md", ReplaceText("foo", "bar", "笔记.md")),
+    ("find 你好 in src", FindText("你好", "src")),
+    ("what's in this directory?", ListFiles()),
+    ("what's here?", ListFiles()),
+    ("ls", ListFiles()),
+    ("how many lines does README.md have?", CountLines("README.md")),
+    ("how many lines of python code are there?", CountLines("", "**/*.py")),
+    ("run the tests", RunTests()),
+    ("git status", RunCommand("git status")),
+    ("git log --oneline -5", RunCommand("git log --oneline -5")),
+    ("ls -la", RunCommand("ls -la")),
+    ("cat README.md | wc -l", RunCommand("cat README.md | wc -l")),
+    ("pytest -q", RunCommand("pytest -q")),
+    ("python x.py", RunCommand("python x.py")),
+    ("make test", RunCommand("make test")),
+    ("hello", Help()),
+    ("hi there!", Help()),
     ("find foo in python files", FindText("foo", glob="**/*.py")),
     ("grep foo", FindText("foo", is_pattern=True)),
     ('grep -rn "a b" src', FindText("a b", "src", is_pattern=True, quoted=True)),
@@ -274,21 +333,37 @@ CHINESE: list[tuple[str, Task]] = [
     ("创建文件 a.txt,内容为 “hi there”", CreateFile("a.txt", "hi there")),
     ("这个项目是做什么的？", Overview()),
     ("你能做什么？", Help()),
+    ("你好", Help()),
+    ("你好，你能做什么？", Help()),
+    ("看看笔记.md", ReadFile("笔记.md")),
+    ("显示笔记.md的前10行", ReadFile("笔记.md", 1, 10)),
+    ("把笔记.md里的foo替换成bar", ReplaceText("foo", "bar", "笔记.md")),
+    ("把文档/笔记.v2.md里的a.b替换成c", ReplaceText("a.b", "c", "文档/笔记.v2.md")),
+    ("创建测试.txt，内容是hi", CreateFile("测试.txt", "hi")),
+    ("这个目录里有什么", ListFiles()),
+    ("运行测试", RunTests()),
+    ("README.md 有多少行", CountLines("README.md")),
+    ("总结 README.md", Outline("README.md")),
+    ("哪些文件导入了 asyncio", FindImports("asyncio")),
+    ("a和b在哪里定义", Several((FindDefinition(("a",)), FindDefinition(("b",))))),
+    ("fold在哪里定义，谁调用了它？", Several((FindDefinition(("fold",)), FindUses("fold")))),
 ]
 NOT_UNDERSTOOD = [
-    "hello",
     "write me a poem",
+    "make me a sandwich",
+    "git is broken",
+    "python is great",
+    "show me more",
+    "show me the bug and fix it",
+    "how does it work?",
     "fix the bug",
     "find out why the tests fail",
     "find and fix the bug",
-    "run the tests",
     "delete README.md",
     "why does this fail?",
     "what is the meaning of life?",
     "replace foo with bar",
-    "你好",
     "写一首诗",
-    "运行测试",
     "",
     "x" * 50_000,
 ]
@@ -300,10 +375,13 @@ def test_a_prompt_becomes_a_task(prompt: str, task: Task) -> None:
 
 
 @pytest.mark.parametrize("prompt", NOT_UNDERSTOOD, ids=lambda value: value[:40])
-async def test_a_prompt_that_no_rule_fits_is_an_error_with_the_abilities(prompt: str) -> None:
+async def test_a_prompt_that_no_rule_fits_is_a_short_error_with_examples(prompt: str) -> None:
     with pytest.raises(RequestRejected) as caught:
         await sample(request((UserMessage((Text(prompt),)),)))
-    assert describe_abilities() in caught.value.message
+    assert len(caught.value.message.splitlines()) == 2
+    assert (
+        "`where is X defined`" in caught.value.message or "`X 在哪里定义`" in caught.value.message
+    )
     assert "API_KEY" in caught.value.hint
     assert caught.value.kind == "request_rejected"
 
@@ -311,6 +389,7 @@ async def test_a_prompt_that_no_rule_fits_is_an_error_with_the_abilities(prompt:
 def test_a_first_sentence_is_followed_only_where_it_changes_nothing() -> None:
     assert understand("Where is run_turn defined? Answer in one line.") == (RUN_TURN, True)
     assert understand("Replace a with b in c.txt. Then run it.") is None
+    assert understand("Run the tests. Then fix what fails.") is None
 
 
 # -- definitions ---------------------------------------------------------------------------
@@ -475,6 +554,134 @@ async def test_words_are_found_as_one_identifier_then_in_one_line_then_in_one_fi
     assert "`src/deep/notes.txt`" in in_file
 
 
+async def test_the_search_for_a_definition_is_a_short_pattern() -> None:
+    tools = SmallTools()
+    await turn("where is run_turn defined?", tools)
+    assert [call.input["pattern"] for call in tools.calls] == [r"\brun_turn\b"]
+
+
+async def test_a_name_too_common_is_looked_for_where_it_is_defined() -> None:
+    uses = "".join(f"run({n})\n" for n in range(600))
+    tools = SmallTools({"a.py": uses, "b.py": "def run(n):\n    return n\n"})
+    answer, _ = await turn("where is run defined?", tools)
+    assert len(tools.calls) == 2
+    assert "1 place" in answer
+    assert "`b.py:1`" in answer
+
+
+SECRETS = {**FILES, "secrets/a.txt": "foo\n", "deep/er/b.txt": "foo\nfoo in nowhere\n"}
+
+
+@pytest.mark.parametrize("prompt", ["find foo in secrets", "grep foo secrets"])
+async def test_a_word_that_is_a_folder_is_where_to_look(prompt: str) -> None:
+    answer, _ = await turn(prompt, SmallTools(dict(SECRETS)))
+    assert "1 line matches `foo` in `secrets`" in answer
+    assert "deep" not in answer
+
+
+async def test_a_folder_that_lies_deeper_is_found() -> None:
+    answer, _ = await turn("find foo in er", SmallTools(dict(SECRETS)))
+    assert "2 lines match `foo` in `deep/er`" in answer
+    listed, _ = await turn("list files in er", SmallTools(dict(SECRETS)))
+    assert "`deep/er/b.txt`" in listed
+
+
+async def test_a_word_that_is_no_folder_or_has_nothing_is_looked_for_itself() -> None:
+    answer, _ = await turn("find foo in nowhere", SmallTools(dict(SECRETS)))
+    assert "1 line matches `foo in nowhere`" in answer
+    nothing, _ = await turn("find line in secrets", SmallTools(dict(SECRETS)))
+    assert "No line matches `line` in `secrets`." in nothing
+
+
+async def test_several_names_are_each_answered() -> None:
+    answer, _ = await turn("where are run_turn and SessionLock defined?", SmallTools())
+    assert "`run_turn` is defined in 2 places" in answer
+    assert "`SessionLock` is defined in 1 place" in answer
+    both, _ = await turn("where is run_turn defined and who calls it?", SmallTools())
+    assert "2 places" in both
+    assert "`tests/test_loop.py:5`" in both
+
+
+async def test_prose_and_pictures_call_nothing() -> None:
+    files = {
+        "a.py": '# fold(1) is good\nx = fold(2)  # as fold(3)\n"""See `fold(4)`."""\n',
+        "b.md": "Call fold(5).\n",
+        "c.svg": "<text>fold(6)</text>\n",
+        "README": "fold(7)\n",
+    }
+    answer, _ = await turn("who calls fold?", SmallTools(files))
+    assert "called in 1 place" in answer
+    assert "Documents mention it: 3 lines in 3 files." in answer
+    assert "b.md" not in answer
+    del files["a.py"]
+    none, _ = await turn("who calls fold?", SmallTools(files))
+    assert "No line calls `fold`" in none
+
+
+async def test_imports_name_the_files() -> None:
+    answer, _ = await turn("which files import run_turn?", SmallTools())
+    assert "1 file imports `run_turn`" in answer
+    assert "`tests/test_loop.py:1`" in answer
+
+
+async def test_a_word_is_shown_as_code_file_or_folder() -> None:
+    code, _ = await turn("show me SessionLock", SmallTools())
+    assert "class SessionLock:\n    depth = 1\n```" in code
+    folder, _ = await turn("show deep", SmallTools())
+    assert "`src/deep/notes.txt`" in folder
+    nothing, _ = await turn("show zzz", SmallTools())
+    assert "no mention" in nothing
+
+
+async def test_the_readme_is_found_however_it_is_spelt() -> None:
+    tools = SmallTools()
+    answer, _ = await turn("read the readme", tools)
+    assert [call.name for call in tools.calls] == ["Glob", "Read"]
+    assert "`README.md:1-60`" in answer
+
+
+async def test_who_wants_a_summary_is_told_that_there_is_none_and_shown_the_outline() -> None:
+    answer, _ = await turn("explain src/loop.py", SmallTools())
+    assert "cannot explain" in answer
+    assert "`src/loop.py:1`: `class SessionLock:`" in answer
+    assert "`src/loop.py:5`" in answer
+
+
+TESTED = [
+    ({"scripts/test": "", "pytest.ini": ""}, "scripts/test"),
+    ({"tests/test_a.py": ""}, "pytest"),
+    ({"package.json": '{"scripts": {"test": "x"}}'}, "npm test"),
+    ({"Cargo.toml": ""}, "cargo test"),
+    ({"Makefile": "test:\n"}, "make test"),
+]
+
+
+@pytest.mark.parametrize(("files", "command"), TESTED, ids=lambda value: str(value)[:20])
+async def test_the_tests_are_run_as_the_project_does(files: dict[str, str], command: str) -> None:
+    tools = SmallTools(files)
+    await turn("run the tests", tools)
+    assert tools.calls[-1].input == {"command": command}
+
+
+async def test_a_project_without_tests_is_said_to_have_none() -> None:
+    answer, _ = await turn(
+        "run the tests", SmallTools({"Makefile": "all:\n", "package.json": "{}"})
+    )
+    assert "No way to run tests" in answer
+
+
+async def test_a_folder_with_many_files_is_shown_by_its_folders() -> None:
+    files = {f"pack/f{n:02}.py": "" for n in range(60)} | {"top.txt": ""}
+    answer, _ = await turn("what's in this directory?", SmallTools(files))
+    assert "61 files" in answer
+    assert "- `pack/`\n- `top.txt`" in answer
+
+
+async def test_a_greeting_is_answered_with_the_abilities() -> None:
+    answer, _ = await turn("hello", SmallTools())
+    assert "`who calls X`" in answer
+
+
 async def test_uses_leave_out_the_definitions() -> None:
     answer, _ = await turn("who calls run_turn?", SmallTools())
     called, _, rest = answer.partition("mentioned")
@@ -586,6 +793,15 @@ REAL = [
     ("create a.txt with hi", ["Created `a.txt` with 2 bytes"]),
     ("run echo one; exit 3", ["did not succeed", "one", "exit code 3"]),
     ("grep 'a('", ["`Grep` reports an error"]),
+    ("find very in deep", ["1 line matches `very` in `src/deep`", "`src/deep/notes.txt:2`"]),
+    ("grep very nowhere", ["No line matches `very nowhere`"]),
+    ("how many lines does README.md have?", ["`README.md` has 100 lines."]),
+    ("how many lines of python code?", ["11 lines, in 2 files"]),
+    ("show deep", ["1 file matches `src/deep/**/*`"]),
+    ("read the readme", ["`README.md:1-60`"]),
+    ("which files import run_turn?", ["1 file imports"]),
+    ("show src/", ["2 files match"]),
+    ("create 测试.txt with hi", ["Created `测试.txt`"]),
 ]
 
 

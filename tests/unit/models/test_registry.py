@@ -6,6 +6,7 @@ from claw.errors import ConfigError
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.catalog import canonical, lookup
 from claw.models.openai_chat.client import OpenAIChatClient
+from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.registry import PROVIDERS, Profile, build, resolve
 
 LOCAL = "http://127.0.0.1:9"
@@ -110,6 +111,20 @@ def test_profiles():
     assert resolve("openai/x", env={}, profiles=profiles).kind == "anthropic"
     with pytest.raises(ConfigError):
         resolve("mine/x", env={}, profiles=profiles)
+
+
+def test_the_responses_dialect_has_to_be_asked_for():
+    env = {"OPENAI_API_KEY": "k"}
+    assert resolve("openai/gpt-6-sol", env=env).kind == "openai-chat"
+    choice = resolve("openai-responses/gpt-6-sol", env=env)
+    assert (choice.kind, choice.model, choice.key) == ("openai-responses", "gpt-6-sol", "k")
+    assert isinstance(build(choice), OpenAIResponsesClient)
+    moved = {"OPENAI_BASE_URL": LOCAL}
+    assert resolve("openai-responses/x", env=moved).base_url == LOCAL
+    assert resolve("x", env=moved).kind == "openai-chat"
+    mine = {"mine": Profile("openai-responses", LOCAL, context_window=9_000)}
+    choice = resolve("mine/x", env={}, profiles=mine)
+    assert (choice.kind, build(choice).window) == ("openai-responses", 9_000)
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,13 @@ from claw.types.usage import Usage
 ANTHROPIC_HEADERS = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
 MESSAGES = "/v1/messages"
 CHAT = "/v1/chat/completions"
+RESPONSES = "/v1/responses"
 
 
 def body_of(path: str, *messages: dict[str, Any], **more: Any) -> dict[str, Any]:
     asked = list(messages) or [{"role": "user", "content": "hi"}]
+    if path == RESPONSES:
+        return {"model": "m", "input": asked, **more}
     limit = {} if path == CHAT else {"max_tokens": 100}
     return {"model": "m", "messages": asked, **limit, **more}
 
@@ -93,20 +96,20 @@ class Raw:
         await self.writer.wait_closed()
 
 
-async def test_a_kept_connection_serves_both_dialects_and_chunked_requests():
-    async with StrictServer([says("one"), says("two"), says("three")]) as server:
+async def test_a_kept_connection_serves_every_dialect_and_chunked_requests():
+    async with StrictServer([says("one"), says("two"), says("three"), says("four")]) as server:
         peer = await Raw.to(server)
-        for path in (MESSAGES, CHAT, MESSAGES):
+        for path in (MESSAGES, CHAT, RESPONSES, MESSAGES):
             peer.ask(path, body_of(path, stream=True), chunked=path == CHAT)
             assert "200 OK" in await peer.head()
             assert await peer.chunks()
         await peer.close()
-    assert [r.path for r in server.requests] == [MESSAGES, CHAT, MESSAGES]
+    assert [r.path for r in server.requests] == [MESSAGES, CHAT, RESPONSES, MESSAGES]
     assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
     assert server.requests[1].body["messages"] == [{"role": "user", "content": "hi"}]
 
 
-@pytest.mark.parametrize("path", [MESSAGES, CHAT])
+@pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES])
 async def test_every_chunking_carries_the_same_bytes(path):
     text = "a text, 世界, of some length"
 
@@ -137,7 +140,7 @@ async def test_a_connection_is_cut_at_a_byte(stream):
     assert len(caught.value.partial) == 50
 
 
-@pytest.mark.parametrize("path", [MESSAGES, CHAT])
+@pytest.mark.parametrize("path", [MESSAGES, CHAT, RESPONSES])
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_cut_reply_has_no_end(path, stream):
     async with StrictServer([cut("half an answer"), raw()]) as server:
@@ -165,8 +168,8 @@ async def test_errors_have_the_providers_shapes():
 
 async def test_an_error_inside_a_stream():
     error = fails(ModelUnavailable("busy"), after="half")
-    async with StrictServer([error, error]) as server:
-        for path in (MESSAGES, CHAT):
+    async with StrictServer([error, error, error]) as server:
+        for path in (MESSAGES, CHAT, RESPONSES):
             status, _, data = await post(server, path, body_of(path, stream=True))
             assert status == 200
             assert "half" in data.decode()
@@ -252,6 +255,15 @@ async def test_a_window_overflows_in_the_dialects_words(path, max_tokens, messag
     assert server.violations == []
 
 
+async def test_a_responses_window_counts_the_input_alone():
+    long = body_of(RESPONSES, {"role": "user", "content": "word " * 200})
+    async with StrictServer([says("fits")], window=100) as server:
+        status, _, data = await post(server, RESPONSES, long)
+        assert (status, json.loads(data)["error"]["code"]) == (400, "context_length_exceeded")
+        assert (await post(server, RESPONSES, body_of(RESPONSES, max_output_tokens=95)))[0] == 200
+    assert server.violations == []
+
+
 async def test_tokens_are_counted():
     async with StrictServer() as server:
         body = {"model": "m", "messages": [{"role": "user", "content": "x" * 400}]}
@@ -321,7 +333,25 @@ async def test_thinking_must_come_back_as_it_was_sent():
     assert "not as it was sent" in server.violations[0]
 
 
+async def test_reasoning_must_come_back_as_it_was_sent():
+    ask = {"role": "user", "content": "hi"}
+    known = Opaque("openai", {"type": "reasoning", "id": "r", "summary": [], **ENCRYPTED})
+    reply = Reply((Thinking("hm", "c2ln"), RedactedThinking("cmVk"), known, Text("x")), "end_turn")
+    async with StrictServer([reply, says("ok")], check=False) as server:
+        _, _, data = await post(server, RESPONSES, body_of(RESPONSES, ask))
+        back = json.loads(data)["output"]
+        assert len(back) == 4
+        again = body_of(RESPONSES, ask, *back, ask)
+        assert (await post(server, RESPONSES, again))[0] == 200
+        assert server.violations == []
+        back[0]["encrypted_content"] = "c2lo"
+        assert (await post(server, RESPONSES, again))[0] == 400
+    assert "not as it was sent" in server.violations[0]
+
+
 # --- the vendors' own clients as readers
+
+ENCRYPTED = {"encrypted_content": "ZW5j"}
 
 RICH = Reply(
     (
@@ -448,6 +478,66 @@ async def test_the_openai_sdk_meets_a_cut_an_overload_and_an_overflow():
         assert overflow.value.code == "context_length_exceeded"
         with pytest.raises(Exception, match=r"incomplete chunked read|Connection error"):
             await read()
+
+
+async def test_the_openai_sdk_reads_a_rich_response_streamed_and_whole():
+    openai = pytest.importorskip("openai")
+    async with (
+        StrictServer([sent(RICH, seed=2), RICH]) as server,
+        openai.AsyncOpenAI(api_key="k", base_url=f"{server.base_url}/v1", max_retries=0) as client,
+    ):
+        async with client.responses.stream(model="m", input=ASK) as stream:
+            streamed = await stream.get_final_response()
+        whole = await client.responses.create(model="m", input=ASK)
+    for response in (streamed, whole):
+        thought, text, one, two = response.output
+        assert (thought.summary[0].text, thought.encrypted_content) == (
+            "first this",
+            "c2lnbmF0dXJl",
+        )
+        assert response.output_text == "I look at both. 世界" == text.content[0].text
+        assert (one.call_id, one.name) == ("toolu_1", "Read")
+        assert json.loads(one.arguments) == {"file_path": 'a\n"ü"'}
+        assert (two.call_id, json.loads(two.arguments)) == ("toolu_2", {})
+        assert response.status == "completed"
+        usage = response.usage
+        assert (usage.input_tokens, usage.output_tokens) == (135, 20)
+        assert usage.input_tokens_details.cached_tokens == 30
+
+
+async def test_the_openai_sdk_meets_limits_server_tools_and_errors_of_responses():
+    openai = pytest.importorskip("openai")
+    search = {"type": "web_search_call", "id": "ws", "status": "completed", "action": {}}
+    async with (
+        StrictServer(
+            [
+                Reply((Opaque("openai", search), Text("found")), "end_turn"),
+                says("cut off", stop_reason="max_tokens"),
+                refuses("no"),
+                cut("an answer that dies", after=1),
+                fails(ModelUnavailable("busy"), after="half"),
+                fails(ContextOverflow("too long")),
+            ]
+        ) as server,
+        openai.AsyncOpenAI(api_key="k", base_url=f"{server.base_url}/v1", max_retries=0) as client,
+    ):
+
+        async def read() -> tuple[str, str, list[str]]:
+            stream = await client.responses.create(model="m", input=ASK, stream=True)
+            last = [event async for event in stream][-1].response
+            reason = last.incomplete_details and last.incomplete_details.reason
+            return last.status, reason or "", [item.type for item in last.output]
+
+        assert await read() == ("completed", "", ["web_search_call", "message"])
+        assert await read() == ("incomplete", "max_output_tokens", ["message"])
+        assert await read() == ("incomplete", "content_filter", ["message"])
+        with pytest.raises(Exception, match=r"incomplete chunked read|Connection error"):
+            await read()
+        with pytest.raises(openai.APIError, match="busy"):
+            await read()
+        with pytest.raises(openai.BadRequestError) as overflow:
+            await read()
+        assert overflow.value.code == "context_length_exceeded"
 
 
 async def test_the_same_script_means_the_same_in_memory_and_on_the_wire():

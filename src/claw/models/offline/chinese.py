@@ -6,29 +6,37 @@ from collections.abc import Callable
 
 from claw.models.offline.making import (
     count_files,
+    count_lines,
     create_file,
     find_definition,
+    find_definition_and_uses,
+    find_files,
+    find_imports,
     find_text,
     find_todos,
     find_uses,
     list_files,
     list_folder,
+    outline,
     read_file,
     replace_text,
     run_command,
     show_code,
     show_definition,
+    show_word,
+    type_command,
 )
 from claw.models.offline.tasks import (
     Help,
+    ListFiles,
     Overview,
+    RunTests,
     Task,
 )
 from claw.models.offline.words import (
-    FILE,
-    FILE_GROUP,
     KIND_ZH,
     NAME,
+    ONE_NAME,
     QUOTED,
     SORT,
     VERB_ZH,
@@ -40,7 +48,13 @@ __all__ = ["ACTIONS", "QUESTIONS"]
 
 Rule = tuple[str, str, Callable[[Groups], Task | None]]
 
-_NAME_ZH = rf"\s*(?:{KIND_ZH}\s*)?(?P<name>{QUOTED}|{NAME})\s*(?:的)?\s*(?:这个)?{KIND_ZH}?\s*"
+# Ending with its kind or a slash, so that it can be told from the words around it.
+FILE = (
+    r"(?:[A-Za-z0-9_./~@+*-]+(?![A-Za-z0-9_./~@+*-])"
+    r"|[\w./~@+*-]+?(?:\.[A-Za-z0-9]{1,10}(?![A-Za-z0-9_./~@+*-])|/(?![\w./])))"
+)
+FILE_GROUP = rf"(?P<file>{QUOTED}|{FILE})"
+_NAME_ZH = rf"\s*(?:{KIND_ZH}\s*)?{ONE_NAME}\s*(?:的)?\s*(?:这个)?{KIND_ZH}?\s*"
 _FILE_ZH = rf"\s*(?P<said>文件|文档)?\s*(?P<file>{QUOTED}|{FILE})\s*(?:这个)?(?:文件)?\s*"
 _PATH_ZH = (
     rf"(?:目录|文件夹)?\s*(?P<path>{QUOTED}|{FILE})\s*(?:目录|文件夹|文件)?\s*"
@@ -57,6 +71,12 @@ _SEARCH_ZH = (
 )
 
 ACTIONS: tuple[Rule, ...] = (
+    (
+        "测试",
+        r"(?:运行一下|运行|执行一下|执行|跑一下|跑一跑|跑)\s*(?:所有|全部|这些|这个项目的)?(?:的)?\s*(?:单元)?"
+        r"测试(?:用例)?[。!\uff01]?",
+        lambda g: RunTests(),
+    ),
     (
         "运行|执行|跑",
         rf"(?:运行一下|运行|执行一下|执行|跑一下|跑)\s*(?:命令)?\s*[:\uff1a]?\s*(?P<command>{QUOTED})"
@@ -100,9 +120,47 @@ ACTIONS: tuple[Rule, ...] = (
         rf"\s*(?:的)?(?:文件)?",
         create_file,
     ),
+    ("", r"(?P<command>[a-z][\w-]*(?:\s.*)?)", type_command),
 )
 
 QUESTIONS: tuple[Rule, ...] = (
+    ("你好|您好|嗨|早|晚", r"你好啊?|您好|嗨|早上好|下午好|晚上好|大家好", lambda g: Help()),
+    (
+        "什么|啥|哪些|内容|目录|文件夹",
+        r"(?:列出|显示|查看|看看|看一下)?(?:(?:这个|本|当前)(?:目录|文件夹|项目|仓库)|这里)?(?:里面|里|中|下面|下)?的?"
+        r"(?:都)?(?:有)?(?:些)?(?:什么|啥|哪些)(?:文件|东西|内容)?|(?:列出|显示|查看|看看|看一下)"
+        r"(?:这个|本|当前)(?:目录|文件夹)(?:的)?(?:内容|文件)?",
+        lambda g: ListFiles(),
+    ),
+    (
+        "总结|概括|解释|说明|介绍|分析|做什么|干什么",
+        rf"(?:(?:总结|概括|解释|说明|介绍|分析)(?:一下)?{_FILE_ZH}(?:的)?(?:内容|代码)?"
+        rf"|(?P<said2>文件)?(?P<file2>{QUOTED}|{FILE})\s*(?:是)?(?:做|干)什么(?:的|用的)?)",
+        lambda g: outline({"file": g.get("file2", "")} | g),
+    ),
+    (
+        "行",
+        rf"{_FILE_ZH}(?:一共|总共)?有?(?:多少|几)行(?:代码)?|(?:统计|数一下|数)\s*(?P<file2>{QUOTED}|{FILE})"
+        rf"\s*(?:的)?行数",
+        lambda g: count_lines({"file": g.get("file2", "")} | g),
+    ),
+    (
+        "行",
+        rf"(?:一共|总共)?有?(?:多少|几)行\s*{_LANG_ZH}(?:代码)?",
+        count_lines,
+    ),
+    (
+        "用|引",
+        rf"{_NAME_ZH}(?:是|都)?{_WHERE_ZH}(?:被)?(?:定义|声明|实现)?(?:了|过|的)*\s*[,\uff0c;\uff1b?\uff1f]?\s*"
+        r"(?:并且|以及|和|又|还有)?(?:被)?(?:谁|哪里|哪些地方|哪些文件|哪些代码)(?:在)?(?:调用|使用|引用|用到|用)(?:了|到)?"
+        r"(?:它|它们|他|她)?",
+        find_definition_and_uses,
+    ),
+    (
+        "导入|引入|import",
+        rf"(?:谁|哪里|哪些地方|哪些文件|哪些代码)(?:在)?(?:导入|引入|import)(?:了|过)?{_NAME_ZH}",
+        find_imports,
+    ),
     (
         "帮助|你|功能|怎么用",
         r"帮助|你是谁|你(?:能|可以|会)(?:做|干)(?:些)?什么|有(?:什么|哪些)功能|怎么用",
@@ -231,18 +289,28 @@ QUESTIONS: tuple[Rule, ...] = (
     (
         "文件",
         rf"(?:哪些|哪个|什么)文件(?:里面|里|中)?(?:包含|提到|含有|有|出现)(?:了|过)?\s*(?P<text>{QUOTED}|.+?)",
-        find_text,
+        find_files,
     ),
     ("找|搜|检索|查", rf"(?:{_SEARCH_ZH})\s*(?P<text>{QUOTED}|.+?)", find_text),
     (
         "",
         rf"(?:{VERB_ZH})\s*(?:一下)?\s*(?:(?P<kind>{KIND_ZH})\s*)?(?P<name>{QUOTED}|{NAME})\s*(?:这个)?"
         rf"(?P<kind2>{KIND_ZH})?(?:的)?(?:代码|内容|源码)?",
-        lambda g: show_definition(g | ({"kind": "yes"} if "kind2" in g else {})),
+        show_definition,
     ),
     (
         "什么",
         rf"{_NAME_ZH}(?:是)?(?:做|干)?什么(?:的|用的)?",
         show_definition,
+    ),
+    (
+        "",
+        rf"(?:{VERB_ZH})\s*(?:一下)?\s*(?P<name>{QUOTED}|{FILE}|{NAME})",
+        show_word,
+    ),
+    (
+        "什么|啥|内容",
+        rf"(?P<name>{QUOTED}|{FILE})\s*(?:目录|文件夹)?(?:里面|里|中|下)(?:有)?(?:什么|啥|哪些文件)(?:内容)?",
+        show_word,
     ),
 )

@@ -11,15 +11,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 from claw.errors import RequestRejected
 from claw.models.estimate import estimate_request, estimate_tokens
-from claw.models.offline.plans import (
-    Call,
-    Result,
-    Voice,
-    describe_abilities,
-    failure,
-    plan_for,
-)
+from claw.models.offline.plans import examples, plan_for
 from claw.models.offline.rules import is_chinese, understand
+from claw.models.offline.wording import Call, Result, Voice, failure
 from claw.types.events import AssistantEvent, MessageStart, MessageStop, TextDelta
 from claw.types.messages import (
     AssistantMessage,
@@ -37,7 +31,7 @@ from claw.types.usage import Usage
 __all__ = ["CONNECT_HINT", "MODEL", "OfflineModel"]
 
 MODEL = "offline"
-MOST_CALLS = 3  # in one turn
+MOST_CALLS = 12  # in one turn
 LINES_PER_DELTA = 8
 
 CONNECT_HINT = (
@@ -82,9 +76,12 @@ def _next_step(request: Request) -> ToolUse | str:
     understood = understand(prompt)
     if understood is None:
         raise RequestRejected(
-            "The offline model works by rules, and none of them fits this prompt."
-            f" It understands:\n{describe_abilities()}"
-            + (f"\n{describe_abilities(chinese=True)}" if say.chinese else ""),
+            say(
+                "The offline model works by rules, and none of them fits this prompt.\n"
+                f"Try: {examples()} (`help` lists all).",
+                "离线模型按规则工作，没有规则适合这条输入。\n"
+                f"可以试试：{examples(chinese=True)}（`帮助` 列出全部）。",
+            ),
             hint=CONNECT_HINT,
             provider=MODEL,
             model=MODEL,
@@ -92,14 +89,16 @@ def _next_step(request: Request) -> ToolUse | str:
     task, only_first_sentence = understood
     made = _made(request.messages[at + 1 :])
     plan = plan_for(task, say)
-    left = list(made)
     try:
         call = next(plan)
         while True:
-            result = _take(left, call)
+            result = _result_of(made, call)
             if result is None:
                 if len(made) >= MOST_CALLS:
-                    return _signed(say("I stop after three calls.", "调用三次后停止。"), say)
+                    return _signed(
+                        say(f"I stop after {MOST_CALLS} calls.", f"调用 {MOST_CALLS} 次后停止。"),
+                        say,
+                    )
                 spec = _offered(request.tools, call.name)
                 if spec is None:
                     return _signed(
@@ -160,13 +159,9 @@ def _made(messages: Sequence[Message]) -> list[tuple[ToolUse, Result]]:
     return [(call, results[call.id]) for call in calls if call.id in results]
 
 
-def _take(made: list[tuple[ToolUse, Result]], call: Call) -> Result | None:
-    """The result of a call that was made already. Another model may have made others."""
-    for at, (use, result) in enumerate(made):
-        if use.input == call.input:
-            del made[at]
-            return result
-    return None
+def _result_of(made: Sequence[tuple[ToolUse, Result]], call: Call) -> Result | None:
+    """The result of a call that was made already; a plan may ask for the same one twice."""
+    return next((result for use, result in made if use.input == call.input), None)
 
 
 def _offered(tools: Sequence[ToolSpec], name: str) -> ToolSpec | None:

@@ -12,9 +12,12 @@ import re
 
 __all__ = [
     "definition_pattern",
+    "is_call",
     "is_declaration",
     "is_definition",
-    "is_documentation",
+    "is_heading",
+    "is_import",
+    "is_source",
     "literal",
     "spellings",
     "whole_word",
@@ -82,19 +85,10 @@ _MODIFIED = _BRACES | frozenset(
         ".groovy",
     ]
 )
-_DOCUMENTS = frozenset(
-    [
-        ".md",
-        ".markdown",
-        ".rst",
-        ".txt",
-        ".adoc",
-        ".html",
-        ".htm",
-        ".org",
-        ".tex",
-        ".ipynb",
-    ]
+# Prose, pictures and data: what stands in them is no code that runs.
+_DOCUMENTS = (
+    r"\.(?:md|markdown|mdx|rst|txt|adoc|html?|org|tex|ipynb|svg|xml|jsonl?|csv|tsv|log|lock|pot?|map"
+    r"|drawio|puml|diff|patch|pdf)$|(?:^|/)(?:readme|licen[cs]e|changelog|contributing|authors|notice)$"
 )
 
 # `@` stands for the name; the second value limits a form to files with these endings.
@@ -136,6 +130,16 @@ _STATEMENT = (
     r"\s*(?:if|else|elif|while|for|switch|return|await|yield|raise|throw|assert|not|and|or|in"
     r"|match|new|print|del|defer|go|do|with|when|unless|until|import|from|use|using)\b"
 )
+_IMPORT = (
+    r"\s*(?:import|from|use|using|pub\s+use|require|require_relative|load|source|mod|#\s*include"
+    r"|@import|export\b.*\bfrom)\b|.*\b(?:require|import)\s*\(|\s*\"[\w./-]+\"\s*$"
+)
+_OUTLINE = (
+    r"\s{0,8}(?:#\[[^\]]*\]\s*)*"
+    + _MODIFIERS
+    + r"(?:def[pn]?|defmodule|defmacro|class|fn|func|function\*?|fun|struct|enum|union|trait|type"
+    r"|interface|protocol|impl|object|module|mod|namespace|macro_rules!)\b[^=]*[\w$]"
+)
 _DECLARATIONS = (
     r"^\s*(?:[\w\s]*\s)?(?:self\.|this\.)?@\s*(?::[^:=]+)?=(?:[^=]|$)",
     r"^\s*(?:(?:pub(?:\([^)]*\))?|public|private|protected|readonly|static)\s+)*"
@@ -167,7 +171,10 @@ def spellings(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def definition_pattern(names: tuple[str, ...]) -> str:
-    """One expression for ripgrep that finds every definition of the names, and a little more."""
+    """One expression for ripgrep that finds every definition of the names, and a little more.
+
+    It is long; it is for names that are too common to look at every line that has them.
+    """
     return "|".join(f"(?:{form})" for form, _ in _forms(names))
 
 
@@ -190,8 +197,32 @@ def is_declaration(names: tuple[str, ...], line: str) -> bool:
     return any(re.search(form.replace("@", word), line) for form in _DECLARATIONS)
 
 
-def is_documentation(path: str) -> bool:
-    return _ending(path) in _DOCUMENTS
+def is_call(name: str, line: str) -> bool:
+    """Whether a line of a source file calls ``name``, outside of comments and of prose."""
+    if re.match(_COMMENT, line):
+        return False
+    for match in re.finditer(rf"{_bounded(name)}\s*(?:<[^<>()]*>|::<[^()]*>)?\(", line):
+        before = line[: match.start()]
+        in_text = len(re.findall(r'(?<!\\)"', before)) % 2 and not re.search(r'\bf"', before)
+        if not in_text and not re.search(r"(?:^|\s)(?:#|//)\s|[`']$", before):
+            return True
+    return False
+
+
+def is_import(line: str) -> bool:
+    return re.match(_IMPORT, line) is not None
+
+
+def is_heading(path: str, line: str) -> bool:
+    """Whether a line belongs into an outline: a title, or the head of a function or type."""
+    if not is_source(path):
+        return re.match(r"#{1,6}\s+\S", line) is not None
+    return re.match(_COMMENT, line) is None and re.match(_OUTLINE, line) is not None
+
+
+def is_source(path: str) -> bool:
+    """Whether a file may hold code, by its name."""
+    return re.search(_DOCUMENTS, path, re.IGNORECASE) is None
 
 
 @functools.cache

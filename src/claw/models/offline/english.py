@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 from claw.models.offline.making import (
     count_files,
+    count_lines,
     create_file,
     find_definition,
+    find_definition_and_uses,
+    find_files,
+    find_imports,
     find_place,
     find_text,
     find_todos,
@@ -16,20 +20,26 @@ from claw.models.offline.making import (
     list_files,
     list_folder,
     list_named,
+    outline,
     read_file,
+    read_files,
     replace_text,
     run_command,
     search_in,
     show_code,
     show_definition,
+    show_word,
+    type_command,
 )
 from claw.models.offline.tasks import (
     Help,
     ListFiles,
     Overview,
+    RunTests,
     Task,
 )
 from claw.models.offline.words import (
+    FILE,
     FILE_EN,
     FILE_GROUP,
     IN,
@@ -51,6 +61,12 @@ __all__ = ["ACTIONS", "QUESTIONS"]
 Rule = tuple[str, str, Callable[[Groups], Task | None]]
 
 ACTIONS: tuple[Rule, ...] = (
+    (
+        "test",
+        r"(?:run|execute|start)\s+(?:(?:the|all|my|our|your|its|all\s+the|this\s+project's)\s+)?"
+        r"(?:unit\s+)?tests?(?:\s+suite)?[.!?]*",
+        lambda g: RunTests(),
+    ),
     (
         "run|exec",
         rf"(?:run|execute|exec)\s+(?:the\s+)?(?:shell\s+)?(?:command\s*:?\s+)?"
@@ -98,16 +114,29 @@ ACTIONS: tuple[Rule, ...] = (
         rf"(?:called\s+|named\s+)?{FILE_GROUP}",
         create_file,
     ),
+    ("", r"(?P<command>[a-z][\w-]*(?:\s.*)?)", type_command),
 )
 
+_HERE = (
+    r"(?:here|(?:this|the|my|our)(?:\s+current)?\s+(?:directory|folder|dir|workspace|project"
+    r"|repo(?:sitory)?))"
+)
 _DEFINED = r"(?:defined|declared|implemented|located|introduced|coming\s+from|come\s+from)"
 _USED = r"(?:used|called|referenced|imported|invoked|mentioned)"
 _WHERE = r"(?:(?:show|tell)\s+me\s+|find(?:\s+out)?\s+)?(?:where|in\s+(?:which|what)\s+files?)"
 
 QUESTIONS: tuple[Rule, ...] = (
     (
-        "help|abilities|you",
-        r"help|abilities|who\s+are\s+you|what\s+(?:can|do)\s+you\s+do|what\s+are\s+you(?:\s+able"
+        "hello|hi|hey|good|greetings",
+        r"(?:hello|hi|hey|greetings|good\s+(?:morning|afternoon|evening|day))"
+        r"(?:[\s,]+(?:there|claw|all|everyone|everybody))?",
+        lambda g: Help(),
+    ),
+    (
+        "help|abilities|you|use|ask|command",
+        r"help(?:\s+me)?|commands|how\s+(?:do|can)\s+i\s+use\s+(?:this|you|it|claw)"
+        r"|what\s+(?:can|should|do)\s+i\s+(?:do|ask|say|type)(?:\s+(?:here|you|now))?"
+        r"|abilities|who\s+are\s+you|what\s+(?:can|do)\s+you\s+do|what\s+are\s+you(?:\s+able"
         r"\s+to\s+do)?|(?:show|list)(?:\s+me)?\s+(?:your\s+)?abilities",
         lambda g: Help(),
     ),
@@ -118,6 +147,25 @@ QUESTIONS: tuple[Rule, ...] = (
         rf"(?:\s+and\s+fixmes?)?(?:\s+(?:comments?|notes?|are\s+left|left|are\s+there|remain))*"
         rf"{SCOPE}",
         find_todos,
+    ),
+    (
+        "call|use|reference",
+        rf"{_WHERE}(?:'s|\s+(?:is|are))\s+(?:the\s+)?(?:{KIND}\s+)?{ONE_NAME}(?:\s+{KIND})?"
+        rf"\s+{_DEFINED}\s*,?\s*(?:and|;|\?)\s*(?:(?:who|what)\s+(?:calls?|uses?|references?)"
+        rf"(?:\s+(?:it|them))?|where(?:'s|\s+(?:is|are))?\s+(?:it|they)?\s*(?:is|are)?\s*{_USED}"
+        rf"|{_USED})",
+        find_definition_and_uses,
+    ),
+    (
+        "import",
+        rf"(?:who|what|which\s+(?:code|files?|modules?))\s+(?:is\s+|are\s+)?import(?:s|ing)?\s+"
+        rf"(?:the\s+)?(?:{KIND}\s+)?{ONE_NAME}(?:\s+{KIND})?{SCOPE}",
+        find_imports,
+    ),
+    (
+        "import",
+        rf"{_WHERE}(?:'s|\s+(?:is|are))\s+{ONE_NAME}(?:\s+{KIND})?\s+imported",
+        find_imports,
     ),
     (
         "call|use|reference|import|invoke",
@@ -157,10 +205,34 @@ QUESTIONS: tuple[Rule, ...] = (
         lambda g: Overview(),
     ),
     (
+        "line",
+        rf"(?:how\s+many|count|number\s+of)\s+(?:the\s+|of\s+)*lines(?:\s+of\s+code)?\s+"
+        rf"(?:(?:does|do|are\s+(?:there\s+)?in|of|in|has)\s+)?{FILE_EN}(?:\s+(?:have|has|contain))?",
+        count_lines,
+    ),
+    (
+        "line",
+        rf"(?:how\s+many|count|number\s+of)\s+(?:the\s+|of\s+)*lines(?:\s+of\s+(?:{SORT}\s+)?code)?"
+        rf"(?:\s+(?:are|do)(?:\s+(?:there|we))?(?:\s+have)?)?{SCOPE}",
+        count_lines,
+    ),
+    (
         "file",
         rf"(?:how\s+many|count|number\s+of)\s+{MORE}(?:{SORT}\s+)?files?"
         rf"(?:\s+(?:are|do|does|is)(?:\s+(?:there|we|it))?(?:\s+have)?)?{SCOPE}",
         count_files,
+    ),
+    (
+        "here|directory|folder|dir|workspace|project|repo",
+        rf"(?:show\s+(?:me\s+)?|tell\s+me\s+)?what(?:'s|\s+is|\s+(?:files\s+)?are|\s+do\s+we\s+have)?"
+        rf"(?:\s+there)?\s+(?:in\s+{_HERE}|here)",
+        lambda g: ListFiles(),
+    ),
+    (
+        "directory|folder|dir|everything|here",
+        rf"(?:list|ls|dir|tree|show(?:\s+me)?)\s+(?:(?:everything|all)(?:\s+in)?\s*)?"
+        rf"(?:(?:the\s+)?contents?\s+of\s+)?(?:{_HERE})?",
+        lambda g: ListFiles(),
     ),
     (
         "file",
@@ -215,14 +287,27 @@ QUESTIONS: tuple[Rule, ...] = (
         rf"(?:\s*(?:-|–|to|through|until)\s*(?P<until>\d+))?",
         read_file,
     ),
+    (
+        "explain|describe|summar|analy|outline|review|tl;dr|what",
+        rf"(?:(?:explain|describe|summari[sz]e|analy[sz]e|outline|review|tl;dr)(?:\s+(?:to\s+)?me)?"
+        rf"|(?:give\s+(?:me\s+)?|show\s+(?:me\s+)?)?(?:a\s+|an\s+|the\s+)?(?:short\s+|brief\s+)?"
+        rf"(?:summary|outline|overview)\s+of)\s+{FILE_EN}(?:\s+to\s+me)?",
+        outline,
+    ),
+    ("what", rf"what\s+does\s+{FILE_EN}\s+do", outline),
     ("", rf"{VERB}\s+{FILE_EN}", read_file),
+    (
+        " and |,",
+        rf"{VERB}\s+(?P<files>(?:{QUOTED}|{FILE})(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:{QUOTED}|{FILE}))+)",
+        read_files,
+    ),
     (
         "what|content",
         rf"(?:what(?:'s|\s+is)\s+(?:in(?:side)?|written\s+in)|contents?\s+of|what\s+are\s+the\s+"
         rf"contents\s+of)\s+{FILE_EN}",
         read_file,
     ),
-    ("what", rf"what\s+does\s+{FILE_EN}\s+(?:contain|say|do|look\s+like)", read_file),
+    ("what", rf"what\s+does\s+{FILE_EN}\s+(?:contain|say|look\s+like)", read_file),
     (
         " in | inside | of | from | under | within ",
         rf"{VERB}\s+(?:the\s+)?(?:(?P<kind>{KIND})\s+)?{ONE_NAME}(?:\s+{KIND})?\s+"
@@ -256,7 +341,7 @@ QUESTIONS: tuple[Rule, ...] = (
     ),
     (
         "defin|declar|implement|locat|introduc|com",
-        rf"{_WHERE}(?:'s|\s+(?:is|are|was|were|do\s+we\s+define|does))\s+(?:the\s+|a\s+|an\s+)?"
+        rf"{_WHERE}(?:'s|\s+(?:is|was|(?P<many>are|were)|do\s+we\s+define|does))\s+(?:the\s+|a\s+|an\s+)?"
         rf"(?:{KIND}\s+)?(?P<name>{QUOTED}|.+?)(?:\s+{KIND})?\s+(?:being\s+)?{_DEFINED}"
         rf"(?:\s+(?:at|in))?{SCOPE}",
         find_definition,
@@ -281,7 +366,7 @@ QUESTIONS: tuple[Rule, ...] = (
         "file|code|module",
         r"(?:what|which)\s+(?:files?|code|modules?)\s+"
         r"(?:contains?|mentions?|has|have|includes?|says?)\s+(?P<text>.+)",
-        find_text,
+        find_files,
     ),
     (
         "file|line|code",
@@ -307,8 +392,24 @@ QUESTIONS: tuple[Rule, ...] = (
     (
         "",
         rf"(?:what(?:'s|\s+is|\s+does|\s+do)|{VERB}|how\s+(?:does|is))\s+(?:the\s+)?"
-        rf"(?:(?P<kind>{KIND})\s+)?{ONE_NAME}(?:\s+{KIND})?"
+        rf"(?:(?P<kind>{KIND})\s+)?{ONE_NAME}(?:\s+(?P<kind2>{KIND}))?"
         rf"(?:\s+(?:do|does|work|works|mean|for|implemented))?",
         show_definition,
+    ),
+    (
+        "what does|how does",
+        rf"(?:what|how)\s+(?P<kind>does)\s+(?:the\s+)?{ONE_NAME}\s+(?:do|work)",
+        show_definition,
+    ),
+    (
+        "what",
+        rf"what(?:'s|\s+is)\s+(?:in(?:side)?)\s+(?:the\s+)?(?P<name>{QUOTED}|{FILE})",
+        show_word,
+    ),
+    (
+        "show|read|open|view|cat|print|display|see|look|list|ls",
+        rf"(?:show|read|open|view|cat|print|display|see|look\s+at)(?:\s+me)?\s+(?:the\s+)?"
+        rf"(?P<name>{QUOTED}|{FILE}|{NAME})",
+        show_word,
     ),
 )

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
+import msgspec
+
+from claw.models.offline.commands import is_command
 from claw.models.offline.tasks import (
     CountFiles,
+    CountLines,
     CreateFile,
     FindDefinition,
+    FindImports,
     FindText,
     FindTodos,
     FindUses,
     ListFiles,
+    Outline,
     ReadFile,
     ReplaceText,
     RunCommand,
+    Several,
     ShowCode,
+    ShowWord,
     Task,
 )
 from claw.models.offline.words import (
     CJK,
+    FILE,
     FOLDERS,
     LANGUAGES,
-    NAME,
+    ONE_NAME,
     PATH,
     QUOTED,
     Groups,
@@ -32,6 +42,7 @@ from claw.models.offline.words import (
     is_file,
     is_quoted,
     name_in,
+    names_in,
     number,
     path_in,
     unquote,
@@ -39,8 +50,12 @@ from claw.models.offline.words import (
 
 __all__ = [
     "count_files",
+    "count_lines",
     "create_file",
     "find_definition",
+    "find_definition_and_uses",
+    "find_files",
+    "find_imports",
     "find_place",
     "find_text",
     "find_todos",
@@ -49,19 +64,49 @@ __all__ = [
     "list_files",
     "list_folder",
     "list_named",
+    "outline",
     "read_file",
+    "read_files",
     "replace_text",
     "run_command",
     "search_in",
     "show_code",
     "show_definition",
+    "show_word",
+    "type_command",
 ]
 
 FEW_LINES = 10  # where a prompt does not say how many
 
 
+# "show me more", "explain how", "who calls foo and why": no names.
+NO_NAMES = frozenset(
+    [
+        *("all", "anything", "code", "everything", "files", "here", "how", "it", "me", "more"),
+        *("something", "that", "them", "there", "these", "this", "those", "us", "what", "when"),
+        *("where", "which", "who", "why", "you", "yourself"),
+    ]
+)
+
+
+def _each(groups: Groups, make: Callable[[Groups], Task | None]) -> Task | None:
+    """A task for each of several names; None unless all of them are understood."""
+    tasks = []
+    for name in names_in(groups):
+        task = None if name.lower() in NO_NAMES else make(groups | {"name": name})
+        if task is None:
+            return None
+        tasks.append(task)
+    return tasks[0] if len(tasks) == 1 else Several(tuple(tasks)) if tasks else None
+
+
 def find_definition(groups: Groups) -> Task | None:
     given = groups["name"].strip()
+    # "search and replace" may be the name of one thing.
+    names = names_in(groups) if re.fullmatch(ONE_NAME, given) else ()
+    sure = "many" in groups or " and " not in given or any(map(is_code_word, names))
+    if len(names) > 1 and sure:
+        return _each(groups, find_definition)
     if not is_quoted(given) and is_file(given):
         return ListFiles(f"**/{given.lstrip('./')}")
     words = given.split()
@@ -72,30 +117,56 @@ def find_definition(groups: Groups) -> Task | None:
     return FindDefinition(tuple(words), path_in(groups)) if len(words) <= 4 else None
 
 
+def find_definition_and_uses(groups: Groups) -> Task | None:
+    defined, used = find_definition(groups), find_uses(groups)
+    return Several((defined, used)) if defined and used else None
+
+
+def find_imports(groups: Groups) -> Task | None:
+    return FindImports(unquote(groups["name"]).removesuffix("()"), path_in(groups))
+
+
+def find_files(groups: Groups) -> Task | None:
+    """ "which files mention ..."."""
+    task = find_text(groups)
+    return msgspec.structs.replace(task, only_files=True) if isinstance(task, FindText) else task
+
+
 def find_place(groups: Groups) -> Task | None:
     """ "where is X", "where are X handled": X may be a name, a file or some words."""
     given = groups["name"].strip()
-    if is_quoted(given) or len(given.split()) == 1:
+    several = re.fullmatch(ONE_NAME, given) and any(map(is_code_word, names_in(groups)))
+    if is_quoted(given) or len(given.split()) == 1 or several:
         return find_definition(groups)
     words = re.sub(r"\s+(?:\w+ed|set|done|kept|made|built|read|written|run|sent)$", "", given)
     return FindText(words) if len(words.split()) <= 4 else None
 
 
 def show_definition(groups: Groups) -> Task | None:
+    return _each(groups, _show_one)
+
+
+def _show_one(groups: Groups) -> Task | None:
     given = groups["name"].strip()
-    if not ("kind" in groups or is_code_word(given)):
+    if not ({"kind", "kind2"} & groups.keys() or is_code_word(given)):
         return None
     return FindDefinition((name_in(groups),), path_in(groups), show=True)
 
 
+def show_word(groups: Groups) -> Task | None:
+    """A word that says by itself neither that it is a path nor that it is a name."""
+    word = unquote(groups["name"]).strip().removesuffix("()")
+    return None if word.lower() in NO_NAMES else ShowWord(word)
+
+
 def find_uses(groups: Groups) -> Task | None:
-    return FindUses(name_in(groups), path_in(groups))
+    return _each(groups, lambda g: FindUses(name_in(g), path_in(g)))
 
 
 def find_text(groups: Groups) -> Task | None:
     given = re.sub(
         r"^(?:(?:all|the|a|an|every|any|me|of|text|string|word|phrase|pattern|code|places?|lines?"
-        r"|occurrences?|mentions?|instances?|for|that|with|containing|mentioning|where)\s+)+",
+        r"|occurrences?|mentions?|instances?|for|that|with|containing|mentioning|where)\s+(?!(?:in|inside|under|within)\b))+",
         "",
         groups["text"].strip(),
         flags=re.I,
@@ -106,7 +177,7 @@ def find_text(groups: Groups) -> Task | None:
     vague = re.match(r"(?:out|why|how|whether|if|and|web|internet)\b", text, re.I)
     if not text.strip() or (vague and not is_quoted(given)):
         return None
-    quoted, path = is_quoted(given), path_in(groups)
+    quoted, path, whole = is_quoted(given), path_in(groups), ""
     if not quoted and not path and "pattern" not in groups:
         scope = re.fullmatch(
             r"(.+?)\s+(?:in|inside|under|within)\s+(?:the\s+)?(\S+?)"
@@ -117,13 +188,16 @@ def find_text(groups: Groups) -> Task | None:
         if scope and scope[3] == " files" and scope[2].lower() in LANGUAGES:
             sort = glob_in({"lang": scope[2]})
             return FindText(unquote(scope[1]), glob=sort, quoted=is_quoted(scope[1]))
-        if scope and (scope[3] or is_file(unquote(scope[2])) or scope[2].lower() in FOLDERS):
-            text, path, quoted = unquote(scope[1]), unquote(scope[2]), is_quoted(scope[1])
+        if scope:
+            place, known = unquote(scope[2]), scope[3] or is_quoted(scope[1])
+            # Any word may be a folder here: where it is none, all the words are looked for.
+            whole = "" if known or is_file(place) or place.lower() in FOLDERS else text
+            text, path, quoted = unquote(scope[1]), place, is_quoted(scope[1])
     if not (quoted or path) and is_file(text) and "pattern" not in groups:
         return ListFiles(f"**/{text.lstrip('./')}")
     if not quoted and len(text.split()) > 8:
         return None
-    return FindText(text, path, is_pattern="pattern" in groups, quoted=quoted)
+    return FindText(text, path, is_pattern="pattern" in groups, quoted=quoted, whole=whole)
 
 
 def search_in(groups: Groups) -> Task | None:
@@ -152,11 +226,24 @@ def read_file(groups: Groups) -> Task | None:
     return ReadFile(path)
 
 
+def read_files(groups: Groups) -> Task | None:
+    """ "show a.py and b.py"."""
+    given = [part for part in re.findall(rf"{QUOTED}|{FILE}", groups["files"]) if part != "and"]
+    if not all(is_quoted(part) or is_file(part) for part in given):
+        return None
+    return Several(tuple(ReadFile(unquote(part)) for part in given))
+
+
 def show_code(groups: Groups) -> Task | None:
     path = file_in(groups)
-    if path is None or not ("kind" in groups or re.fullmatch(NAME, unquote(groups["name"]))):
+    if path is None:
         return None
-    return ShowCode(name_in(groups), path)
+    return _each(groups, lambda g: ShowCode(name_in(g), path))
+
+
+def outline(groups: Groups) -> Task | None:
+    path = file_in(groups)
+    return None if path is None else Outline(path)
 
 
 def list_files(groups: Groups) -> Task | None:
@@ -168,7 +255,7 @@ def list_folder(groups: Groups) -> Task | None:
     if "*" in path:
         return ListFiles(path if "/" in path else f"**/{path}")
     known = path.endswith("/") or path.lower().strip("./") in FOLDERS or path in {".", ".."}
-    if not (known or "said" in groups or ("/" in path and not is_file(path.rsplit("/", 1)[1]))):
+    if not (known or "said" in groups):
         return None
     return ListFiles(path=path.rstrip("/") or "/")
 
@@ -180,6 +267,21 @@ def list_named(groups: Groups) -> Task | None:
 
 def count_files(groups: Groups) -> Task | None:
     return CountFiles(glob_in(groups), path_in(groups))
+
+
+def count_lines(groups: Groups) -> Task | None:
+    path = unquote(groups.get("file", "")).strip()
+    sort = glob_in(groups)
+    return CountLines(path or path_in(groups), "" if sort == "**/*" else sort)
+
+
+def type_command(groups: Groups) -> Task | None:
+    """A prompt that is a command line. What the tools that only read can do, is left to them."""
+    line = groups["command"].strip()
+    simple = rf"ls(?:\s+(?!-){FILE})?|cat\s+{FILE}|(?:head|tail)(?:\s+-n?\s*\d+)?\s+{FILE}|tree"
+    if re.fullmatch(simple, line) or not is_command(line):
+        return None
+    return RunCommand(line)
 
 
 def run_command(groups: Groups) -> Task | None:
@@ -219,6 +321,9 @@ def grep(groups: Groups) -> Task | None:
     if parts is None:
         return find_text({"text": groups["text"]})
     path = path_in({k: v for k, v in parts.groupdict().items() if v})
-    if path and not (is_file(path) or path.lower().strip("./") in FOLDERS or path == "."):
-        return find_text({"text": groups["text"]})
-    return find_text({"text": parts["text"], "path": path, "pattern": "yes"})
+    task = find_text({"text": parts["text"], "path": path, "pattern": "yes"})
+    known = not path or is_file(path) or path.lower().strip("./") in FOLDERS or path == "."
+    if known or is_quoted(parts["text"]) or not isinstance(task, FindText):
+        return task
+    # "grep permission denied": the last word may be a folder or be looked for too.
+    return msgspec.structs.replace(task, whole=groups["text"])

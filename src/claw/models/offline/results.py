@@ -6,7 +6,18 @@ import re
 
 import msgspec
 
-__all__ = ["Hit", "hits", "is_clipped", "is_refusal", "numbered_lines", "paths", "total"]
+__all__ = [
+    "Hit",
+    "hits",
+    "is_clipped",
+    "is_folder",
+    "is_missing",
+    "is_refusal",
+    "line_count",
+    "numbered_lines",
+    "paths",
+    "total",
+]
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -73,6 +84,25 @@ def is_refusal(output: str) -> bool:
     A command that ran may print these words too; its result ends with its exit code.
     """
     return output.startswith("Permission denied:") and not re.search(r"\[exit code \d+", output)
+
+
+def is_missing(output: str) -> bool:
+    """Whether an error says that a path is not there."""
+    return not is_refusal(output) and "does not exist" in output
+
+
+def is_folder(output: str) -> bool:
+    """Whether an error of Read says that the path is a directory."""
+    return not is_refusal(output) and re.search(r"(?:is|names) a directory", output) is not None
+
+
+def line_count(output: str) -> tuple[int, int]:
+    """Of a Grep that counts line beginnings: lines and files."""
+    said = re.match(r"Found ([\d,]+) occurrences? in ([\d,]+) files?$", output.partition("\n")[0])
+    if said:
+        return int(said[1].replace(",", "")), int(said[2].replace(",", ""))
+    numbers = re.findall(r"(?:^|:)(\d+)$", output, re.MULTILINE)
+    return sum(map(int, numbers)), len(numbers)
 
 
 def _is_note(line: str) -> bool:

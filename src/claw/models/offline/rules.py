@@ -9,23 +9,35 @@ No rule guesses: what none of them fits is not understood.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from claw.models.offline import chinese, english
-from claw.models.offline.tasks import CreateFile, ReplaceText, RunCommand, Task
+from claw.models.offline.tasks import CreateFile, ReplaceText, RunCommand, RunTests, Task
 from claw.models.offline.words import (
     CJK,
     QUOTED,
+    Groups,
 )
 
 __all__ = ["is_chinese", "understand"]
 
+Rule = tuple[str, str, Callable[[Groups], Task | None]]
+
 LONGEST_PROMPT = 10_000  # characters; a longer one is material, not an order
 LONGEST_QUESTION = 1_000
+# An English opening makes an English prompt, also of one about files with Chinese names.
+_ENGLISH = (
+    r"\s*(?:please\s+|can\s+you\s+)?(?:show|read|open|view|cat|print|display|look|see|list|ls|find"
+    r"|grep|rg|search|locate|create|make|write|put|save|touch|replace|change|rename|in|what|what's"
+    r"|where|where's|who|how|which|run|execute|count|head|tail|first|last|lines?|explain|describe"
+    r"|summari[sz]e|outline|wc|git)\s+(?!(?:一下|命令))"
+)
 
 
 def is_chinese(prompt: str) -> bool:
     """Whether to answer in Chinese: the words outside quotes are."""
-    return re.search(CJK, re.sub(QUOTED, "", prompt)) is not None
+    said = re.sub(QUOTED, "", prompt)
+    return re.search(CJK, said) is not None and re.match(_ENGLISH, said, re.I) is None
 
 
 def understand(prompt: str) -> tuple[Task, bool] | None:
@@ -40,16 +52,26 @@ def understand(prompt: str) -> tuple[Task, bool] | None:
         return task, False
     first = re.match(r"(.+?[^.?？!！。\s])(?:[?？!！。]+|\.(?=\s)|\n)\s*(?=\S)", whole, re.DOTALL)
     task = _understand(first[1]) if first else None
-    changes = isinstance(task, RunCommand | ReplaceText | CreateFile)
+    changes = isinstance(task, RunCommand | RunTests | ReplaceText | CreateFile)
     return None if task is None or changes else (task, True)
 
 
 def _understand(prompt: str) -> Task | None:
-    in_chinese = is_chinese(prompt)
-    actions = chinese.ACTIONS if in_chinese else english.ACTIONS
-    questions = chinese.QUESTIONS if in_chinese else english.QUESTIONS
     if len(prompt) > LONGEST_PROMPT:
         return None
+    chinese_rules = (chinese.ACTIONS, chinese.QUESTIONS)
+    english_rules = (english.ACTIONS, english.QUESTIONS)
+    if re.search(CJK, prompt) is None:
+        return _by(english_rules, prompt)
+    # Words of the other language may be names.
+    first, second = chinese_rules, english_rules
+    if not is_chinese(prompt):
+        first, second = second, first
+    return _by(first, prompt) or _by(second, prompt)
+
+
+def _by(rules: tuple[tuple[Rule, ...], tuple[Rule, ...]], prompt: str) -> Task | None:
+    actions, questions = rules
     polite = _without_politeness(prompt)
     bare = _bare(polite)
     # What changes things keeps its closing marks: they may belong to a text or command.
@@ -67,8 +89,11 @@ def _understand(prompt: str) -> Task | None:
 
 
 def _without_politeness(prompt: str) -> str:
-    # These ask for help itself.
-    if re.match(r"你(?:能|可以|会)(?:做|干)|help\W*$", prompt, re.I):
+    prompt = re.sub(r"^(?:你好|您好|嗨)[\s,!.\uff0c\uff01。]+(?=\S)", "", prompt)
+    # These ask for help itself, or are a greeting and no more.
+    if re.match(
+        r"你(?:能|可以|会)(?:做|干)|(?:help|hello|hi|hey)(?:\s+(?:me|there))?\W*$", prompt, re.I
+    ):
         return prompt
     in_english = (
         r"(?:(?:hey|hi|hello|please|pls|now|then|ok|okay|also|just|(?:can|could|would|will)\s+you"
@@ -96,7 +121,9 @@ def _bare(prompt: str) -> str:
             flags=re.I,
         )
         shorter = re.sub(
-            r"\s+(?:in|of|across)\s+(?:this|the|my|our)(?:\s+(?:whole|entire))?\s+"
+            # "what's in this folder" is about the folder itself.
+            r"(?<!what's)(?<!what is)(?<!what are)(?<!files are)(?<!\bme)"
+            r"\s+(?:in|of|across)\s+(?:this|the|my|our)(?:\s+(?:whole|entire|current))?\s+"
             r"(?:project|repo|repository|code\s?base|code|workspace|directory|folder)$",
             "",
             shorter,

@@ -6,18 +6,24 @@ import msgspec
 
 __all__ = [
     "CountFiles",
+    "CountLines",
     "CreateFile",
     "FindDefinition",
+    "FindImports",
     "FindText",
     "FindTodos",
     "FindUses",
     "Help",
     "ListFiles",
+    "Outline",
     "Overview",
     "ReadFile",
     "ReplaceText",
     "RunCommand",
+    "RunTests",
+    "Several",
     "ShowCode",
+    "ShowWord",
     "Task",
 ]
 
@@ -47,13 +53,24 @@ class FindUses(msgspec.Struct, frozen=True):
 
 
 class FindText(msgspec.Struct, frozen=True):
-    """``is_pattern``: an expression as ``grep`` takes it, not words."""
+    """``is_pattern``: an expression as ``grep`` takes it, not words.
+
+    ``whole``: what is meant instead where ``path`` turns out to be no place, or
+    has nothing: "foo in bar" may be three words. ``only_files``: the files, not the lines.
+    """
 
     text: str
     path: str = ""
     glob: str = ""
     is_pattern: bool = False
     quoted: bool = False
+    whole: str = ""
+    only_files: bool = False
+
+
+class FindImports(msgspec.Struct, frozen=True):
+    name: str
+    path: str = ""
 
 
 class FindTodos(msgspec.Struct, frozen=True):
@@ -76,6 +93,18 @@ class ShowCode(msgspec.Struct, frozen=True):
     path: str
 
 
+class ShowWord(msgspec.Struct, frozen=True):
+    """A word that may be a file, a folder or a definition."""
+
+    word: str
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """How a file begins and what is in it, where somebody wants it explained."""
+
+    path: str
+
+
 class ListFiles(msgspec.Struct, frozen=True):
     pattern: str = "**/*"
     path: str = ""
@@ -84,6 +113,15 @@ class ListFiles(msgspec.Struct, frozen=True):
 class CountFiles(msgspec.Struct, frozen=True):
     pattern: str = "**/*"
     path: str = ""
+
+
+class CountLines(msgspec.Struct, frozen=True):
+    path: str = ""
+    glob: str = ""
+
+
+class RunTests(msgspec.Struct, frozen=True):
+    """With the program that the project seems to use for that."""
 
 
 class RunCommand(msgspec.Struct, frozen=True):
@@ -101,18 +139,30 @@ class CreateFile(msgspec.Struct, frozen=True):
     text: str
 
 
+class Several(msgspec.Struct, frozen=True):
+    """One after another, answered together."""
+
+    tasks: tuple[Task, ...]
+
+
 Task = (
     Help
     | Overview
     | FindDefinition
     | FindUses
     | FindText
+    | FindImports
     | FindTodos
     | ReadFile
     | ShowCode
+    | ShowWord
+    | Outline
     | ListFiles
     | CountFiles
+    | CountLines
     | RunCommand
+    | RunTests
     | ReplaceText
     | CreateFile
+    | Several
 )

@@ -37,6 +37,7 @@ __all__ = [
     "is_file",
     "is_quoted",
     "name_in",
+    "names_in",
     "number",
     "path_in",
     "unquote",
@@ -47,15 +48,15 @@ Groups = dict[str, str]
 
 QUOTED = r"`[^`]+`|\"[^\"]+\"|'[^']+'|“[^”]+”|‘[^’]+’|「[^」]+」|『[^』]+』|《[^》]+》|```.*?```"
 NAME = r"[A-Za-z0-9_$@][A-Za-z0-9_$.:!?#-]*(?:\(\))?"
-FILE = r"[A-Za-z0-9_./~@+*-]+"
+FILE = r"[\w./~@+*-]+"
 CJK = r"[\u3400-\u9fff]"
 ANY_NUMBER = (
     r"\d+|[一二两三四五六七八九十百]+|one|two|three|four|five|six|seven|eight|nine|ten|twenty"
 )
 
 KIND = (
-    r"(?:function|method|class|struct|enum|trait|type|interface|constant|variable|const|module"
-    r"|macro|symbol|field|identifier|func|fn|def)"
+    r"(?:(?:function|method|struct|enum|trait|type|interface|constant|variable|const|module"
+    r"|macro|symbol|field|identifier|func|fn|def)s?|class(?:es)?)"
 )
 KIND_ZH = r"(?:这个)?(?:函数|方法|类型|类|结构体|枚举|接口|特征|常量|变量|模块|宏|符号|字段)"
 VERB = (
@@ -212,7 +213,9 @@ PATH = rf"(?P<path>{QUOTED}|{FILE})"
 SCOPE = rf"(?:\s+{IN}\s+(?:the\s+)?(?:directory\s+|folder\s+)?{PATH}(?:\s+(?:directory|folder))?)?"
 FILE_GROUP = rf"(?P<file>{QUOTED}|{FILE})"
 FILE_EN = rf"(?:the\s+)?(?:contents?\s+of\s+)?(?:the\s+)?{SAID}{FILE_GROUP}(?:\s+file)?"
-ONE_NAME = rf"(?P<name>{QUOTED}|{NAME})"
+_ONE = rf"(?:{QUOTED}|{NAME})"
+_AND = r"(?:\s*[,&\uff0c、]\s*(?:and\s+)?|\s+and\s+|\s*(?:和|与|跟|以及|及)\s*)"
+ONE_NAME = rf"(?P<name>{_ONE}(?:{_AND}{_ONE})*)"  # or several
 MORE = r"(?:all\s+|me\s+|the\s+|of\s+|every\s+|any\s+)*"
 N = rf"(?P<n>{ANY_NUMBER})"
 
@@ -250,6 +253,12 @@ def file_in(groups: Groups) -> str | None:
     given = groups["file"]
     path = unquote(given).strip()
     return path if is_quoted(given) or "said" in groups or is_file(path) else None
+
+
+def names_in(groups: Groups) -> tuple[str, ...]:
+    """Each of "a, b and `c`"."""
+    given = re.findall(rf"{QUOTED}|{NAME}", groups["name"])
+    return tuple(name for name in given if name.lower() != "and")
 
 
 def name_in(groups: Groups) -> str:

@@ -1,0 +1,1 @@
+"""The OpenAI Responses dialect: pure encode and decode, and a thin client."""
