@@ -12,8 +12,11 @@ HEAD = 20_000
 TAIL = 8_000
 
 
-def clip(text: str, blobs: Blobs) -> tuple[str, str]:
-    """The text within the limit, and the digest of the whole ("" where all of it fits)."""
+def clip(text: str, blobs: Blobs, lost: int = 0) -> tuple[str, str]:
+    """The text within the limit, and the digest of the whole ("" where all of it fits).
+
+    ``lost`` bytes are missing from ``text`` already: the tool kept no more.
+    """
     if len(text) <= LIMIT:
         return text, ""
     head, tail = text[:HEAD], text[-TAIL:]
@@ -26,5 +29,6 @@ def clip(text: str, blobs: Blobs) -> tuple[str, str]:
     lines, size = omitted.count("\n"), len(omitted.encode("utf-8", "replace"))
     digest = blobs.put(text.encode("utf-8", "replace"))
     path = blobs.path(digest)
-    where = f"; the full text is in {path}" if path else ""
+    what = "the full text" if not lost else f"the text, without {lost} bytes lost before,"
+    where = f"; {what} is in {path}" if path else ""
     return f"{head}\n[... {lines} lines / {size} bytes omitted{where} ...]\n{tail}", digest

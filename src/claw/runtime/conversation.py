@@ -25,6 +25,7 @@ from claw.types.entries import (
     ModeChanged,
     TurnEnded,
 )
+from claw.types.events import Delta
 from claw.types.messages import Text, UserBlock
 from claw.types.permissions import PermissionMode
 from claw.types.request import Sampling
@@ -60,10 +61,13 @@ class ConversationRuntime:
         self._options = options
         self._inbox: deque[str] = deque()
         self._task: asyncio.Task[object] | None = None
+        self._turn: Turn | None = None
         self._probed_at = 0
         self._window = ports.model.window
         self._runner = ToolRunner(ports, self._log, mode)
-        self._sampler = Sampler(ports.model, self._log, ports.clock, prompt, sampling, Digester())
+        self._sampler = Sampler(
+            ports.model, self._log, ports.clock, ports.redactor, prompt, sampling, Digester()
+        )
 
     @property
     def state(self) -> SessionState:
@@ -87,13 +91,19 @@ class ConversationRuntime:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def tell(self, delta: Delta) -> None:
+        """Show something to whoever listens; nothing remembers it."""
+        self._log.tell(delta)
+
     def steer(self, text: str) -> None:
         """Say something to a running turn: the model sees it before its next response."""
         self._inbox.append(text)
 
     def interrupt(self) -> None:
         """End the running turn as soon as may be; without one, do nothing."""
-        if self._task is not None:
+        if self._turn is not None and not self._turn.begun:
+            self._turn.stopped_early = True  # a task cancelled before it runs never would
+        elif self._task is not None:
             self._task.cancel()
 
     def set_mode(self, mode: PermissionMode) -> None:
@@ -130,11 +140,12 @@ class ConversationRuntime:
         entries: list[KnownEntry] = []
         forget = self.listen(lambda e: entries.append(e) if isinstance(e, KnownEntry) else None)
         waited = self._sampler.api_seconds
+        self._turn = turn
         self._task = asyncio.ensure_future(turn.run(content))
         try:
             await self._finish(self._task)
         finally:
-            self._task = None
+            self._task = self._turn = None
             self._window = turn.window
             forget()
         return summarize(entries, self.state.usage, self._sampler.api_seconds - waited)
@@ -161,13 +172,12 @@ class ConversationRuntime:
             self.interrupt()
             await asyncio.wait([self._task])
 
-    @staticmethod
-    async def _finish(task: asyncio.Task[object]) -> None:
+    async def _finish(self, task: asyncio.Task[object]) -> None:
         """Wait for the turn; when the waiter is cancelled, the turn is, and ends first."""
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
-            task.cancel()
+            self.interrupt()
             await asyncio.wait([task])
             raise
         if not task.cancelled():  # an interrupt that came when all was done changes nothing

@@ -13,16 +13,20 @@ import msgspec
 from claw.types.results import StopReason
 from claw.types.usage import Usage
 
-__all__ = ["Limit", "MaxSteps", "MaxTokens", "Progress", "first_spent"]
+__all__ = ["Limit", "MaxCost", "MaxSteps", "MaxTokens", "Progress", "first_spent"]
 
 DEFAULT_MAX_STEPS = 500
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """Of the running turn. ``steps`` are finished model responses."""
+    """Of the running turn. ``steps`` are finished model responses.
+
+    ``cost`` is in US dollars, None where a price is unknown.
+    """
 
     steps: int
     usage: Usage
+    cost: float | None
 
 
 class Limit(Protocol):
@@ -54,6 +58,21 @@ class MaxTokens(msgspec.Struct, frozen=True):
 
     def spent(self, progress: Progress) -> StopReason | None:
         return "max_budget_reached" if progress.usage.context_tokens >= self.value else None
+
+
+class MaxCost(msgspec.Struct, frozen=True):
+    """``--max-budget-usd``: US dollars for all requests of the turn together.
+
+    A cost that has become unknown spends it: nobody could tell any more.
+    """
+
+    value: float
+    name: str = "max_budget_usd"
+
+    def spent(self, progress: Progress) -> StopReason | None:
+        if progress.cost is None or progress.cost >= self.value:
+            return "max_budget_reached"
+        return None
 
 
 def first_spent(limits: Iterable[Limit], progress: Progress) -> StopReason | None:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from claw.errors import ModelError, OutputLimitTooHigh, ProtocolViolation
-from claw.ports import Clock, ModelClient
+from claw.ports import Clock, ModelClient, Redactor
 from claw.runtime.recorder import Recorder
 from claw.runtime.request import Digester, Prompt, build_request
 from claw.types.entries import ReplyReceived, Retried, StepRequested
@@ -29,8 +29,8 @@ from claw.types.events import (
     ThinkingDelta,
     ToolInputDelta,
 )
-from claw.types.messages import ToolResult, UserMessage
-from claw.types.reply import Reply, assemble
+from claw.types.messages import Opaque, ToolResult, ToolUse, UserMessage
+from claw.types.reply import ENDED_WELL, Reply, assemble
 from claw.types.request import Request, Sampling
 
 __all__ = ["MAX_ATTEMPTS", "Sampler"]
@@ -51,6 +51,7 @@ class Sampler(msgspec.Struct, eq=False):
     model: ModelClient
     log: Recorder
     clock: Clock
+    redactor: Redactor
     prompt: Prompt
     sampling: Sampling
     digester: Digester
@@ -64,11 +65,13 @@ class Sampler(msgspec.Struct, eq=False):
     async def sample(self, step: int) -> Reply:
         """One reply, in the journal and in the transcript.
 
-        A stream that was cut is sampled once more; if that one is cut too, the
-        incomplete reply stands. Raises ``ModelError`` when the model gives none.
+        A stream that was cut, or a reply that says nothing, is sampled once more; if the
+        second stream is cut too, the incomplete reply stands. Raises ``ModelError`` when
+        the model gives none.
         """
         sampling = self.sampling
-        cut_before = lowered = False
+        cut_before = empty_before = lowered = False
+        after_result = self._follows_a_result()
         for attempt in count(1):
             request = build_request(self.prompt, self.log.state.transcript, sampling)
             digests = self.digester.digests(request)
@@ -87,13 +90,25 @@ class Sampler(msgspec.Struct, eq=False):
                     raise
                 await self._wait(step, attempt, error.kind, error.message, delay)
             else:
-                if reply.complete or cut_before:
+                if not reply.complete:
+                    if cut_before:
+                        return reply
+                    cut_before = True
+                    text = "The reply was cut off; asking again."
+                    self.log.tell(Notice("stream_cut", "warning", text))
+                    await self._wait(step, attempt, "stream_cut", "the reply was cut off", 0.0)
+                elif after_result or not _is_empty(reply):
                     return reply
-                cut_before = True
-                self.log.tell(
-                    Notice("stream_cut", "warning", "The reply was cut off; asking again.")
-                )
-                await self._wait(step, attempt, "stream_cut", "the reply was cut off", 0.0)
+                elif empty_before:
+                    raise ProtocolViolation(
+                        "the model sent an empty reply, twice",
+                        hint="Try again, or another model.",
+                        model=sampling.model,
+                        request_id=reply.request_id,
+                    )
+                else:
+                    empty_before = True
+                    await self._wait(step, attempt, "empty_reply", "the reply was empty", 0.0)
         raise AssertionError("unreachable: count() does not end")
 
     async def _ask(self, request: Request, step: int) -> Reply:
@@ -116,14 +131,8 @@ class Sampler(msgspec.Struct, eq=False):
             raise
         finally:
             self.api_seconds += self.clock.monotonic() - began
-        reply = assemble(events, self.log.state.transcript.call_ids)
-        if reply.complete and not reply.blocks and not self._answers_a_result():
-            raise ProtocolViolation(
-                "the model sent an empty reply",
-                hint="Try again, or another model.",
-                model=request.sampling.model,
-                request_id=reply.request_id,
-            )
+        # Not one event: an empty reply, which is worth a second try like any other.
+        reply = assemble(events, self.log.state.transcript.call_ids) if events else Reply()
         self._record(step, reply, events)
         return reply
 
@@ -145,8 +154,8 @@ class Sampler(msgspec.Struct, eq=False):
             )
         )
 
-    def _answers_a_result(self) -> bool:
-        """An empty end after a tool result is normal; anywhere else it is no reply."""
+    def _follows_a_result(self) -> bool:
+        """After a tool result an empty end is normal; anywhere else it is no reply."""
         messages = self.log.state.transcript.messages
         last = messages[-1] if messages else None
         return isinstance(last, UserMessage) and isinstance(last.content[0], ToolResult)
@@ -162,6 +171,12 @@ class Sampler(msgspec.Struct, eq=False):
 
     async def _wait(self, step: int, attempt: int, kind: str, message: str, delay: float) -> None:
         self.log.record(Retried(step, attempt, kind, delay))
-        self.log.tell(RetryWait(attempt, delay, message))
+        self.log.tell(RetryWait(attempt, delay, self.redactor.clean(message)))
         if delay:
             await self.clock.sleep(delay)
+
+
+def _is_empty(reply: Reply) -> bool:
+    """Silence where an answer is due, unless the stop reason explains it."""
+    says = reply.text.strip() or any(isinstance(b, ToolUse | Opaque) for b in reply.blocks)
+    return not says and (reply.stop_reason in ENDED_WELL or not reply.stop_reason)

@@ -33,7 +33,7 @@ def summarize(
     for entry in entries:
         if isinstance(entry, ReplyReceived) and entry.blocks:
             replies.append(entry)
-        elif isinstance(entry, Retried) and replies and not replies[-1].complete:
+        elif isinstance(entry, Retried) and replies and replies[-1].step == entry.step:
             replies.pop()  # sampled again: it is not part of the conversation
         elif isinstance(entry, Compacted):
             compactions.append(entry)

@@ -25,10 +25,11 @@ from claw.errors import ToolFailed
 from claw.ports import Ports, Tool, ToolCall
 from claw.runtime.checkpoint import checkpoint
 from claw.runtime.clip import clip
+from claw.runtime.firing import fire
 from claw.runtime.recorder import Recorder
 from claw.types.effects import Facts
-from claw.types.entries import DecisionMade, HookFinished, RuleAdded, ToolFinished, ToolIntended
-from claw.types.events import Notice, Status, ToolProgress
+from claw.types.entries import DecisionMade, RuleAdded, ToolFinished, ToolIntended
+from claw.types.events import Status, ToolProgress
 from claw.types.hooks import HookEvent, HookOutcome, HookPayload
 from claw.types.messages import ResultBlock, Text, ToolUse, text_of
 from claw.types.permissions import Answer, Decision, PermissionMode, Question
@@ -169,7 +170,7 @@ class ToolRunner(msgspec.Struct, eq=False):
             return Withheld(use, "not_run", NOT_RUN), hook.stop, None
         call, unasked = await self._permit(parsed, hook)
         if isinstance(call, Ready):
-            call = replace(call, feedback=(*hook.messages, *hook.context))
+            call = replace(call, feedback=(*hook.messages, *hook.context, *call.feedback))
         return call, None, unasked
 
     def _parse(self, use: ToolUse, input: dict[str, Any]) -> Ready | Withheld:
@@ -210,7 +211,9 @@ class ToolRunner(msgspec.Struct, eq=False):
                 edited = self._parse(call.use, answer.input)
                 if isinstance(edited, Withheld):
                     return edited, None
-                call, decision = edited, self._judge(edited, HookOutcome())
+                told = f"The user changed this call before it ran, to: {_shown(edited.input)}"
+                call = replace(edited, feedback=(told,))
+                decision = self._judge(call, HookOutcome())
             if decision.behavior == "ask":
                 decision = replace(decision, behavior="allow")
             if answer.rule is not None:
@@ -223,7 +226,7 @@ class ToolRunner(msgspec.Struct, eq=False):
     def _judge(self, call: Ready, hook: HookOutcome) -> Decision:
         rules = self.log.state.rules
         decision = self.ports.policy.judge(call.tool.spec, call.facts, self.mode, rules)
-        if hook.permission == "ask" and decision.behavior == "allow":
+        if hook.permission == "ask" and (decision.behavior == "allow" or decision.by_default):
             return Decision("ask", hook.reason or "a hook asks", hook.by)
         if hook.permission == "allow" and decision.behavior == "ask" and decision.by_default:
             return Decision("allow", hook.reason, hook.by)
@@ -329,7 +332,7 @@ class ToolRunner(msgspec.Struct, eq=False):
         objection = (hook.reason,) if objected else ()
         messages = (*call.feedback, *objection, *hook.messages, *hook.context)
         text = self.ports.redactor.clean(merge_hook_feedback(text, messages, objected))
-        clipped, spilled = clip(text, self.ports.blobs)
+        clipped, spilled = clip(text, self.ports.blobs, output.omitted)
         others = tuple(block for block in output.content if not isinstance(block, Text))
         content: tuple[ResultBlock, ...] = (
             others if others and not clipped else (Text(clipped), *others)
@@ -347,35 +350,14 @@ class ToolRunner(msgspec.Struct, eq=False):
         return hook.stop
 
     async def _fire(self, event: HookEvent, call: Ready, more: dict[str, Any]) -> HookOutcome:
-        outcome = await self.ports.hooks.fire(
-            HookPayload(
-                event,
-                permission_mode=self.mode,
-                subject=call.tool.spec.name,
-                call_id=call.use.id,
-                fields={"tool_name": call.tool.spec.name, "tool_input": call.input, **more},
-            )
+        payload = HookPayload(
+            event,
+            permission_mode=self.mode,
+            subject=call.tool.spec.name,
+            call_id=call.use.id,
+            fields={"tool_name": call.tool.spec.name, "tool_input": call.input, **more},
         )
-        record_hooks(self.log, event, outcome, call.use.id)
-        return outcome
-
-
-def record_hooks(log: Recorder, event: HookEvent, outcome: HookOutcome, call_id: str = "") -> None:
-    """Journal what hooks said, and show what they have for the person."""
-    for run in outcome.runs:
-        log.record(
-            HookFinished(
-                event,
-                hook=run.digest,
-                outcome=run.outcome,
-                call_id=call_id,
-                messages=run.messages,
-                exit_code=run.exit_code,
-                ms=run.ms,
-            )
-        )
-    for text in outcome.notices:
-        log.tell(Notice("hook", "warning", text))
+        return await fire(self.ports.hooks, self.ports.redactor, self.log, payload)
 
 
 def merge_hook_feedback(output: str, messages: Sequence[str], is_error: bool) -> str:
@@ -407,6 +389,10 @@ def settle_open(log: Recorder, started: Collection[str] | None) -> None:
 def _unstarted(call: Ready | Withheld) -> Withheld:
     """The turn ends before this call; one that was withheld anyway keeps its own reason."""
     return call if isinstance(call, Withheld) else Withheld(call.use, "not_run", NOT_RUN)
+
+
+def _shown(input: dict[str, Any]) -> str:
+    return msgspec.json.encode(input).decode()
 
 
 def _crash(name: str, error: BaseException) -> str:

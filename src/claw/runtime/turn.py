@@ -19,11 +19,12 @@ import msgspec
 from claw.errors import ClawError, ContextOverflow
 from claw.ports import Ports
 from claw.runtime.checkpoint import checkpoint
+from claw.runtime.firing import fire
 from claw.runtime.limits import Limit, Progress, first_spent
 from claw.runtime.recorder import Recorder
 from claw.runtime.recovery import recover
 from claw.runtime.sample import Sampler
-from claw.runtime.tool_calls import ToolRunner, calls_not_to_run, record_hooks, settle_open
+from claw.runtime.tool_calls import ToolRunner, calls_not_to_run, settle_open
 from claw.types.entries import (
     Interrupted,
     Origin,
@@ -34,9 +35,9 @@ from claw.types.entries import (
     UserMessaged,
 )
 from claw.types.events import Notice, Status
-from claw.types.hooks import HookPayload
+from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.messages import Text, UserBlock
-from claw.types.reply import CUT_BY_LIMIT, REFUSED, Reply
+from claw.types.reply import CUT_BY_LIMIT, ENDED_WELL, REFUSED, Reply
 from claw.types.results import Failure, StopReason
 
 __all__ = ["Ending", "Turn", "TurnOptions"]
@@ -45,8 +46,6 @@ MOST_CUT_REPLIES = 3
 """Replies in a row whose calls were cut off before the turn gives up."""
 MOST_OBJECTIONS = 3
 """The objection of Stop hooks that ends a turn; the same one twice running does so too."""
-
-ENDED_WELL = frozenset({"end_turn", "stop_sequence", "stop"})
 
 
 class TurnOptions(msgspec.Struct, frozen=True):
@@ -65,7 +64,10 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class Turn(msgspec.Struct, eq=False):
-    """Runs one turn. ``inbox`` is where steering input arrives while it runs."""
+    """Runs one turn. ``inbox`` is where steering input arrives while it runs.
+
+    ``stopped_early`` asks it to end before its task has had a first chance to run.
+    """
 
     ports: Ports
     log: Recorder
@@ -75,6 +77,8 @@ class Turn(msgspec.Struct, eq=False):
     inbox: deque[str]
     window: int | None
     stage: Stage = "start"
+    begun: bool = False
+    stopped_early: bool = False
 
     async def run(self, content: tuple[UserBlock, ...]) -> Ending:
         """Whatever happens: every call has its result, and there is one ``turn_ended``."""
@@ -82,6 +86,8 @@ class Turn(msgspec.Struct, eq=False):
         self._start()
         ending = Ending("error", Failure("internal", "the turn broke off: a fault in claw"))
         try:
+            if self.stopped_early:
+                raise asyncio.CancelledError
             async with self.ports.clock.timeout(self.options.max_seconds):
                 ending = await self._loop(content)
         except TimeoutError:
@@ -92,9 +98,9 @@ class Turn(msgspec.Struct, eq=False):
             ending = Ending("interrupted")
             self.log.conclude(Interrupted(self.stage))
         except ContextOverflow as error:
-            ending = Ending("context_overflow", failure_of(error))
+            ending = Ending("context_overflow", self._failure(error))
         except ClawError as error:
-            ending = Ending("error", failure_of(error))
+            ending = Ending("error", self._failure(error))
         finally:
             self._end(ending, began)
         return ending
@@ -143,12 +149,13 @@ class Turn(msgspec.Struct, eq=False):
     # -- stages ----------------------------------------------------------------
 
     def _progress(self) -> Progress:
-        return Progress(self.log.state.steps, self.log.state.turn_usage)
+        return Progress(self.log.state.steps, self.log.state.turn_usage, self.sampler.cost)
 
     def _start(self) -> None:
         limits = {limit.name: float(limit.value) for limit in self.options.limits}
         if self.options.max_seconds is not None:
             limits["max_time"] = self.options.max_seconds
+        self.begun = True
         self.runner.started = set()
         self.sampler.cost = 0.0
         self.log.record(TurnStarted(self.log.state.turns + 1, self.options.origin, limits))
@@ -157,8 +164,7 @@ class Turn(msgspec.Struct, eq=False):
         """UserPromptSubmit hooks may block the prompt or add to it; then it is durable."""
         prompt = "\n".join(block.text for block in content if isinstance(block, Text))
         payload = HookPayload("UserPromptSubmit", self.runner.mode, fields={"prompt": prompt})
-        outcome = await self.ports.hooks.fire(payload)
-        record_hooks(self.log, "UserPromptSubmit", outcome)
+        outcome = await self._fire(payload)
         if outcome.verdict != "passed" or outcome.stop is not None:
             reason = outcome.stop or outcome.reason or "a hook blocked the prompt"
             return Ending("blocked", Failure("blocked", reason))
@@ -201,11 +207,18 @@ class Turn(msgspec.Struct, eq=False):
         self.stage = "waiting"
         await checkpoint()
         payload = HookPayload("Stop", self.runner.mode, fields={"stop_hook_active": active})
-        outcome = await self.ports.hooks.fire(payload)
-        record_hooks(self.log, "Stop", outcome)
+        outcome = await self._fire(payload)
         if outcome.verdict == "passed" or outcome.stop is not None:
             return "", ""
         return outcome.reason or "A Stop hook objects; go on.", outcome.by
+
+    async def _fire(self, payload: HookPayload) -> HookOutcome:
+        return await fire(self.ports.hooks, self.ports.redactor, self.log, payload)
+
+    def _failure(self, error: ClawError) -> Failure:
+        """An error as data. A server's words may quote what was sent to it: no secrets."""
+        clean = self.ports.redactor.clean
+        return Failure(error.kind, clean(error.message), clean(error.hint))
 
     def _judge_end(self, reply: Reply) -> Ending:
         """How a reply without calls (or with calls that could not run) ends the turn."""
@@ -242,7 +255,3 @@ class Turn(msgspec.Struct, eq=False):
             ),
             sync=True,
         )
-
-
-def failure_of(error: ClawError) -> Failure:
-    return Failure(error.kind, error.message, error.hint)

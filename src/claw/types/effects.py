@@ -37,7 +37,8 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     not exist: its would-be path); ``inside`` says that it lies beneath the
     workspace or an added directory; ``protected`` names why file tools must
     not write there, and is empty otherwise; ``private`` marks files that hold
-    secrets by convention.
+    secrets by convention; ``obeyed`` says why writing there deserves a question (a
+    tool obeys the file later), and is empty otherwise.
     """
 
     effect: Effect
@@ -46,6 +47,7 @@ class Observed(msgspec.Struct, frozen=True, omit_defaults=True):
     inside: bool = True
     protected: str = ""
     private: bool = False
+    obeyed: str = ""
 
 
 class Facts(msgspec.Struct, frozen=True):

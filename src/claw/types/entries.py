@@ -115,7 +115,7 @@ class StepRequested(_Base, frozen=True, tag="step_requested"):
 
 
 class Retried(_Base, frozen=True, tag="retried"):
-    """``delay`` is in seconds. An incomplete reply of this step is out of the transcript."""
+    """``delay`` is in seconds. A reply of this step that came before is out of the transcript."""
 
     step: int
     attempt: int

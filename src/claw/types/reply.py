@@ -22,13 +22,13 @@ from claw.types.messages import (
 )
 from claw.types.usage import Usage
 
-__all__ = ["CUT_BY_LIMIT", "GOES_ON", "REFUSED", "Reply", "assemble"]
-
-GOES_ON = frozenset({"tool_use", "pause_turn"})
-"""Stop reasons after which the model is waiting for the next request."""
+__all__ = ["CUT_BY_LIMIT", "ENDED_WELL", "REFUSED", "Reply", "assemble"]
 
 CUT_BY_LIMIT = frozenset({"max_tokens", "model_context_window_exceeded"})
 """Stop reasons that cut the last block."""
+
+ENDED_WELL = frozenset({"end_turn", "stop_sequence", "stop"})
+"""Stop reasons of a reply that is what the model had to say."""
 
 REFUSED = frozenset({"refusal", "content_filter"})
 

@@ -29,7 +29,7 @@ from claw.types.entries import (
     TurnStarted,
     UserMessaged,
 )
-from claw.types.messages import AssistantMessage, Text, ToolResult, UserMessage
+from claw.types.messages import Text, ToolResult, UserMessage
 from claw.types.permissions import PermissionMode, Rule
 from claw.types.tools import Todo
 from claw.types.transcript import OUTCOME_UNKNOWN, Transcript
@@ -44,7 +44,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     """``context`` is the last request's usage; ``usage`` the session's sum.
 
     ``turns`` counts turns begun, ``in_turn`` says that the last has not ended;
-    ``steps`` and ``turn_usage`` are of that turn, and ``touched`` says that a call
+    ``steps`` and ``turn_usage`` are of that turn, ``replied`` is the step whose reply
+    was last put into the transcript, and ``touched`` says that a call
     of it was to change something. ``intended`` are calls that were
     to run and have no result yet; ``before_recovery`` is the transcript to go back
     to if a recovery fails.
@@ -62,6 +63,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     turns: int = 0
     in_turn: bool = False
     steps: int = 0
+    replied: int = 0
     touched: bool = False
     turn_usage: Usage = Usage()
     rules: tuple[Rule, ...] = ()
@@ -78,12 +80,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
                 return replace(self, transcript=self.transcript.user(UserMessage(entry.content)))
             case ReplyReceived():
                 return self._replied(entry)
-            case Retried():
-                cut = self._last_reply_is_incomplete()
-                return replace(
-                    self,
-                    transcript=self.transcript.without_last_reply() if cut else self.transcript,
-                )
+            case Retried() if entry.step == self.replied:
+                return replace(self, transcript=self.transcript.without_last_reply(), replied=0)
             case ToolIntended():
                 return replace(
                     self,
@@ -94,7 +92,13 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
                 return self._finished(entry)
             case TurnStarted():
                 return replace(
-                    self, turns=entry.turn, in_turn=True, steps=0, touched=False, turn_usage=Usage()
+                    self,
+                    turns=entry.turn,
+                    in_turn=True,
+                    steps=0,
+                    replied=0,
+                    touched=False,
+                    turn_usage=Usage(),
                 )
             case TurnEnded():
                 return replace(
@@ -134,13 +138,10 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
             usage=self.usage + entry.usage,
             turn_usage=self.turn_usage + entry.usage,
             steps=entry.step,
+            replied=entry.step if entry.blocks else self.replied,
             context=entry.usage if entry.usage.context_tokens else self.context,
             before_recovery=None,
         )
-
-    def _last_reply_is_incomplete(self) -> bool:
-        last = self.transcript.reply or (self.transcript.closed or (None,))[-1]
-        return isinstance(last, AssistantMessage) and not last.stop_reason
 
     def _finished(self, entry: ToolFinished) -> SessionState:
         waiting = {call.id: call for call in self.transcript.open_calls}

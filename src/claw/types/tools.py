@@ -37,12 +37,14 @@ class ToolOutput(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``display`` is short text (a diff, a count); empty means: show the content.
     ``is_error`` marks output that reports a failure without being one of the
-    tool itself (a command that exits non-zero).
+    tool itself (a command that exits non-zero). ``omitted`` bytes are missing from
+    the content: the tool kept no more.
     """
 
     content: tuple[ResultBlock, ...]
     display: str = ""
     is_error: bool = False
+    omitted: int = 0
 
     @staticmethod
     def of(text: str, *, display: str = "", is_error: bool = False) -> ToolOutput:

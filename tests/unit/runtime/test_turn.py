@@ -11,7 +11,7 @@ from claw.errors import (
     OutputLimitTooHigh,
     ToolFailed,
 )
-from claw.runtime.limits import MaxSteps, MaxTokens
+from claw.runtime.limits import MaxCost, MaxSteps, MaxTokens
 from claw.runtime.turn import TurnOptions
 from claw.testing import (
     FakeClock,
@@ -65,11 +65,11 @@ async def test_the_model_ends(stop: str) -> None:
     [
         (says("half", stop_reason="max_tokens"), "output_limit", None),
         (refuses("no"), "refused", "refused"),
-        (says("", stop_reason="weird"), "error", "protocol_violation"),
+        (says("", stop_reason="weird"), "error", "stopped_oddly"),
+        (says("", stop_reason="content_filter"), "refused", "refused"),
+        (refuses(), "refused", "refused"),
         (says(" ", stop_reason="weird"), "error", "stopped_oddly"),
         (says("text", stop_reason="weird"), "completed", None),
-        (raw(), "error", "protocol_violation"),
-        (raw(MessageStop("end_turn")), "error", "protocol_violation"),
         (fails(AuthenticationFailed("bad key")), "error", "authentication"),
         (fails(ContextOverflow("too long")), "context_overflow", "context_overflow"),
     ],
@@ -78,6 +78,26 @@ async def test_other_ends(reply, reason: str, kind: str | None) -> None:
     summary = await conversation(ScriptedModel([reply])).run_turn("go")
     assert summary.stop_reason == reason
     assert (summary.error.kind if summary.error else None) == kind
+
+
+@pytest.mark.parametrize(
+    "nothing", [raw(), raw(MessageStop("end_turn")), says(" \n"), says("", thinking="hm")]
+)
+async def test_a_reply_that_says_nothing_is_asked_for_once_more(nothing) -> None:
+    model = ScriptedModel([nothing, says("here I am")])
+    summary = await conversation(model).run_turn("go")
+    assert (summary.stop_reason, summary.iterations) == ("completed", 1)
+    assert [text_of(m.content) for m in summary.assistant_messages] == ["here I am"]
+    assert len(model.requests[1].messages) == 1
+    summary = await conversation(ScriptedModel([nothing, nothing])).run_turn("go")
+    assert summary.error is not None
+    assert summary.error.kind == "protocol_violation"
+
+
+async def test_a_pause_before_an_empty_reply_is_kept() -> None:
+    model = ScriptedModel([says("one", stop_reason="pause_turn"), says(""), says("two")])
+    summary = await conversation(model).run_turn("go")
+    assert [text_of(m.content) for m in summary.assistant_messages] == ["one", "two"]
 
 
 async def test_an_empty_end_after_a_result_is_normal() -> None:
@@ -532,6 +552,15 @@ async def test_the_token_budget_ends_between_steps() -> None:
     assert summary.stop_reason == "max_budget_reached"
 
 
+@pytest.mark.parametrize(("price", "steps"), [(0.5, 2), (1.0, 1), (None, 1)])
+async def test_the_money_budget_ends_between_steps(price: float | None, steps: int) -> None:
+    """A cost that cannot be told any more ends the turn, too."""
+    model = ScriptedModel([calls(("Look", {}))] * 2, strict=False, cost_usd=price)
+    options = TurnOptions((MaxCost(1.0),))
+    summary = await conversation(model, [FakeTool("Look")], options=options).run_turn("go")
+    assert (summary.stop_reason, summary.iterations) == ("max_budget_reached", steps)
+
+
 async def test_the_time_limit_reaches_into_a_running_tool() -> None:
     clock = FakeClock()
     tool = FakeTool("Look", clock=clock, takes=1000)
@@ -634,6 +663,36 @@ async def test_an_interrupt_among_reads_keeps_none_of_the_group() -> None:
     assert all("Interrupted" in text for text in results(summary)[1:3])
     assert "Not run" in results(summary)[3]
     assert change.runs == 1
+
+
+async def test_an_interrupt_before_the_turn_has_begun_is_an_interrupt() -> None:
+    journal = MemoryJournal()
+    model = ScriptedModel([says("never")], strict=False)
+    runtime = conversation(model, journal=journal)
+    running = asyncio.ensure_future(runtime.run_turn("go"))
+    asyncio.get_running_loop().call_soon(runtime.interrupt)  # after run_turn, before the turn
+    assert (await running).stop_reason == "interrupted"
+    assert model.requests == []
+
+
+async def test_what_a_human_changed_is_told_to_the_model() -> None:
+    approver = ScriptedApprover([Answer(True, input={"cmd": "safe"})])
+    model = ScriptedModel([calls(("Look", {"cmd": "rm"})), says("ok")])
+    policy = FixedPolicy(otherwise="ask")
+    runtime = conversation(model, [FakeTool("Look")], approver=approver, policy=policy)
+    (text,) = results(await runtime.run_turn("go"))
+    assert text.startswith("done\n\n")
+    assert 'The user changed this call before it ran, to: {"cmd":"safe"}' in text
+
+
+async def test_the_reason_of_a_hook_that_asks_is_shown() -> None:
+    hooks = FakeHooks({"PreToolUse": HookOutcome(permission="ask", reason="careful", by="hook")})
+    approver = ScriptedApprover([Answer(True)])
+    model = ScriptedModel([calls(("Look", {})), says("ok")])
+    policy = FixedPolicy(otherwise="ask")
+    runtime = conversation(model, [FakeTool("Look")], hooks=hooks, approver=approver, policy=policy)
+    await runtime.run_turn("go")
+    assert [q.reason for q in approver.questions] == ["careful"]
 
 
 async def test_a_tool_that_swallows_the_interrupt_does_not_keep_the_turn_alive() -> None:

@@ -1,0 +1,37 @@
+"""A secret of the environment reaches neither journal nor model, whoever says it."""
+
+from pathlib import Path
+
+from claw.errors import RequestRejected
+from claw.testing import Harness, calls, fails, says
+
+SECRET = "tr0ub4dor-and-3"
+
+
+async def test_hooks_errors_and_results_are_cleaned(tmp_path: Path) -> None:
+    def hook(command: str) -> list[dict[str, object]]:
+        return [{"hooks": [{"type": "command", "command": command}]}]
+
+    settings = {
+        "env": {"MY_API_KEY": SECRET},
+        "hooks": {
+            "UserPromptSubmit": hook("echo context $MY_API_KEY"),
+            "PreToolUse": hook("echo no, $MY_API_KEY >&2; exit 2"),
+            "Stop": hook("echo failing $MY_API_KEY >&2; exit 1"),
+        },
+    }
+    script = [
+        calls(("Bash", {"command": "echo hello"})),
+        says("done"),
+        fails(RequestRejected(f"you sent the key {SECRET}", hint=f"not {SECRET}")),
+    ]
+    async with Harness(tmp_path, script, settings=settings, mode="bypassPermissions") as run:
+        first = await run.turn("go")
+        second = await run.turn("again")
+        assert second.error is not None
+        assert "[redacted:MY_API_KEY]" in second.error.message
+        assert SECRET not in repr((first, second))
+        assert SECRET not in repr(run.requests)
+        journal = Path(run.house.journal_path or "").read_text()
+        assert SECRET not in journal
+        assert journal.count("[redacted:MY_API_KEY]") >= 4
