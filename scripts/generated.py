@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from claw.cli.main import claw
-from claw.config.settings import settings_schema
+from claw.config.settings import WITHOUT_EFFECT, settings_schema
 from claw.tools.arguments import input_schema
 from claw.tools.bash import BashArguments
 from claw.tools.edit import EditArguments
@@ -20,7 +20,6 @@ from claw.tools.todo_write import TodoWriteArguments
 from claw.tools.write import WriteArguments
 
 PROJECT = Path(__file__).resolve().parent.parent
-NOT_YET = ("fallbackModel", "compaction.", "theme")  # read, but nothing acts on them so far
 ARGUMENTS = {
     "bash": BashArguments,
     "edit": EditArguments,
@@ -71,8 +70,14 @@ absolute path, or begins with `~/`.
 |---|---|---|
 {rows}
 
-`env` is added to the environment of commands and hooks. A provider's key stands in the environment
-variable that `apiKeyEnv` names, never in the file.
+What is accepted without effect yet is told at the start, by `claw doctor` and by `claw config`; so
+are hooks for `SessionStart`, `SessionEnd`, `PermissionRequest`, `PreCompact`, `Notification` and
+`SubagentStop`. With `sandbox` set to `required` claw does not start, as there is none yet; in a
+project's file it is ignored.
+
+`fallbackModel` may name several models, with commas between them; they are asked in turn while the
+model is not available. `env` is added to the environment of commands and hooks. A provider's key
+stands in the environment variable that `apiKeyEnv` names, never in the file.
 
 Environment: `CLAW_CONFIG_HOME`, `CLAW_MODEL`, `CLAW_PERMISSION_MODE`, `CLAW_LOG`, the providers'
 keys and base URLs (`ANTHROPIC_API_KEY`, `ANTHROPIC_AUTH_TOKEN`, `ANTHROPIC_BASE_URL`,
@@ -95,7 +100,7 @@ def _keys(schema: dict[str, Any], name: str, prefix: str) -> list[tuple[str, str
             default = value.get("default")
             shown = "" if default in (None, [], {}, "") else f"`{json.dumps(default)}`"
             full = f"{prefix}{key}"
-            later = full.startswith(NOT_YET)
+            later = not WITHOUT_EFFECT.keys().isdisjoint((key, full, prefix.rstrip(".")))
             rows.append((full, "accepted, without effect yet" if later else _kind(value), shown))
     return rows
 
@@ -120,7 +125,7 @@ def _kind(value: dict[str, Any]) -> str:
 
 def _cli_page() -> str:
     pages = []
-    for arguments in ([], ["config"], ["doctor"]):
+    for arguments in ([], ["config"], ["doctor"], ["models"]):
         with click.Context(claw, info_name="claw", terminal_width=80) as context:
             command: click.Command = claw
             if arguments:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from claw.cli.main import entry
+import signal
 
 if __name__ == "__main__":
+    # While everything loads, Ctrl-C ends the process without a word.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from claw.cli.main import entry
+
     entry()

@@ -11,6 +11,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -19,8 +20,9 @@ from msgspec.structs import replace
 from claw.config.load import Loaded, load_settings
 from claw.config.paths import home_directory
 from claw.config.settings import Provider
-from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed
+from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed, WrongUse
 from claw.models.cache_watch import CacheWatch
+from claw.models.fallback import FallbackModel, Link
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
 from claw.models.registry import ModelChoice, Profile, build, resolve
 from claw.models.scripted import ScriptedModel, load_script
@@ -29,7 +31,7 @@ from claw.policy.headless import HeadlessApprover
 from claw.policy.hooks.declared import HookDeclaration, declare, matcher_problem
 from claw.policy.hooks.runner import CommandHooks
 from claw.policy.permissions import ModePolicy
-from claw.policy.redact import KnownSecrets, known_secrets
+from claw.policy.redact import SHORTEST, KnownSecrets, known_secrets
 from claw.policy.rules import parse_rule
 from claw.ports import (
     Approver,
@@ -41,13 +43,14 @@ from claw.ports import (
     ModelClient,
     Ports,
     Processes,
+    Redactor,
     Tool,
 )
 from claw.prompts.environment import gather_environment
 from claw.prompts.instructions import discover_instructions
 from claw.prompts.system import build_system_prompt
 from claw.runtime.conversation import ConversationRuntime
-from claw.runtime.limits import Limit, MaxSteps, MaxTokens
+from claw.runtime.limits import Limit, MaxCost, MaxSteps, MaxTokens
 from claw.runtime.request import Prompt
 from claw.runtime.turn import TurnOptions
 from claw.sessions.blobs import FileBlobs, MemoryBlobs, blobs_dir
@@ -79,7 +82,18 @@ from claw.workspace.files import LocalWorkspace
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
 
-__all__ = ["House", "Lent", "Wishes", "choose_model", "furnish", "open_conversation", "run"]
+__all__ = [
+    "House",
+    "Lent",
+    "Wishes",
+    "choose_model",
+    "furnish",
+    "open_conversation",
+    "profiles",
+    "run",
+    "secrets_of",
+    "split_names",
+]
 
 
 class Wishes(msgspec.Struct, frozen=True):
@@ -87,12 +101,14 @@ class Wishes(msgspec.Struct, frozen=True):
 
     ``session`` is ``latest`` or a reference (id, prefix, path) to go on with;
     ``ephemeral`` keeps the session in memory only. ``tools`` is what is offered
-    (names or aliases), ``allow`` and ``deny`` are rules. Times are in seconds.
+    (names or aliases), ``allow`` and ``deny`` are rules. ``fallback`` names models to
+    ask while ``model`` is not available. Times are in seconds.
     ``at_once`` says that a turn follows without a person waiting at a prompt first.
     """
 
     cwd: str = "."
     model: str | None = None
+    fallback: tuple[str, ...] = ()
     mode: str | None = None
     session: str | None = None
     session_id: str | None = None
@@ -107,6 +123,7 @@ class Wishes(msgspec.Struct, frozen=True):
     max_steps: int | None = None
     max_seconds: float | None = None
     max_tokens: int | None = None
+    max_usd: float | None = None
     fail_on_denied: bool = False
     effort: str = ""
     origin: Origin = "user"
@@ -181,20 +198,36 @@ async def _furnish(
     loaded = _settings(wishes, cwd)
     lent_choice = ModelChoice("script", "lent", "lent")
     choice = lent_choice if lent.model is not None else choose_model(loaded, wishes.env)
+    choices = (choice, *_fallbacks(choice, loaded, wishes.env))
     clock = lent.clock or SystemClock()
     opened = _open_session(wishes, loaded.homes.config, cwd, clock, lent.ids or SystemIds())
     stack.callback(opened.close)
-    environ = {**wishes.env, **loaded.settings.env}
-    guard = Guard()
-    stack.callback(guard.close)
-    processes = LocalProcesses(cwd, environ, guard)
+    processes = LocalProcesses(
+        cwd,
+        wishes.env,
+        Guard(),
+        added=loaded.settings.env,
+        owns_process=wishes.origin != "sdk",  # a host program may have children of its own
+    )
+    stack.callback(processes.close)
     workspace = _workspace(cwd, wishes, loaded, opened)
 
     # The system prompt waits for git; what takes long to load is loaded meanwhile.
-    (system, instruction_notes), model = await asyncio.gather(
+    (system, instruction_notes), links = await asyncio.gather(
         _system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
-        _client(choice, opened.blobs, lent, stack, at_once=wishes.at_once, clock=clock),
+        _chain(
+            choices,
+            lent,
+            partial(_client, opened.blobs, stack, at_once=wishes.at_once, clock=clock),
+        ),
     )
+    if loaded.settings.limits.max_budget_usd is not None:
+        _refuse_unpriced(links)
+
+    redactor = KnownSecrets(secrets_of(loaded, wishes.env))
+
+    def tell(notice: Notice) -> None:
+        runtime.tell(notice)
 
     def hidden(path: str) -> bool:
         return policy.hides(path)  # made below: rules are read with the tools' names at hand
@@ -208,14 +241,15 @@ async def _furnish(
 
     def opening() -> list[KnownEntry]:
         entries = [*opened.opening]
-        entries += _install(opened, system, tools.specs(), policy.rules, hooks)
+        parts = (policy.rules, hooks)
+        entries += _install(opened, redactor, system, tools.specs(), parts)
         if wishes.mode is not None and opened.state.mode not in (None, mode):
             entries.append(ModeChanged(mode))
         return entries
 
     runtime = ConversationRuntime(
         Ports(
-            model=model,
+            model=links[0].client if len(links) == 1 else FallbackModel(links, tell),
             tools=tools,
             workspace=workspace,
             policy=policy,
@@ -230,7 +264,7 @@ async def _furnish(
                 project_dir=loaded.homes.project,
                 specs=tools.specs(),
             ),
-            redactor=KnownSecrets(known_secrets(environ)),
+            redactor=redactor,
             journal=opened.journal,
             blobs=opened.blobs,
             compactor=CannotCompact(),
@@ -349,6 +383,7 @@ def _existing_directory(path: str) -> str:
 def _settings(wishes: Wishes, cwd: str) -> Loaded:
     flags: dict[str, Any] = {
         "model": wishes.model,
+        "fallbackModel": ",".join(wishes.fallback) or None,
         "effort": wishes.effort or None,
         "permissions.defaultMode": wishes.mode,
         "permissions.allow": list(wishes.allow) or None,
@@ -356,6 +391,7 @@ def _settings(wishes: Wishes, cwd: str) -> Loaded:
         "permissions.additionalDirectories": list(wishes.add_dirs) or None,
         "limits.maxTurns": wishes.max_steps,
         "limits.maxBudgetTokens": wishes.max_tokens,
+        "limits.maxBudgetUsd": wishes.max_usd,
         "limits.maxTime": wishes.max_seconds,
     }
     given = {key: value for key, value in flags.items() if value is not None}
@@ -370,14 +406,11 @@ def _mode(setting: str | None) -> PermissionMode:
 def _options(wishes: Wishes, loaded: Loaded) -> TurnOptions:
     """Where limits are listed: one line each."""
     limits = loaded.settings.limits
-    if limits.max_budget_usd is not None:  # ignoring it would cost money
-        raise ConfigError(
-            "a budget in dollars needs prices, which this version does not know",
-            hint="Use `limits.maxBudgetTokens` or `--max-budget-tokens`.",
-        )
     listed: list[Limit] = [MaxSteps(limits.max_turns) if limits.max_turns else MaxSteps()]
     if limits.max_budget_tokens:
         listed.append(MaxTokens(limits.max_budget_tokens))
+    if limits.max_budget_usd:
+        listed.append(MaxCost(limits.max_budget_usd))
     return TurnOptions(
         limits=tuple(listed),
         max_seconds=limits.max_time,
@@ -425,8 +458,44 @@ def _hooks(loaded: Loaded) -> tuple[tuple[HookDeclaration, ...], list[Notice]]:
 
 def choose_model(loaded: Loaded, env: Mapping[str, str]) -> ModelChoice:
     """The model that settings and environment come to. Raises ``ConfigError``."""
-    profiles = {name: _profile(given) for name, given in loaded.settings.providers.items()}
-    return resolve(loaded.settings.model, env=env, profiles=profiles)
+    return resolve(loaded.settings.model, env=env, profiles=profiles(loaded))
+
+
+def _fallbacks(
+    choice: ModelChoice, loaded: Loaded, env: Mapping[str, str]
+) -> tuple[ModelChoice, ...]:
+    """Raises ``ConfigError`` for one that cannot be asked: it would be found out too late."""
+    named = split_names(loaded.settings.fallback_model or "")
+    others = [resolve(name, env=env, profiles=profiles(loaded)) for name in named]
+    if any(other.kind == "offline" for other in others):
+        raise ConfigError(
+            "the offline model cannot stand in for another one",
+            hint="Take it out of `--fallback-model` or `fallbackModel`.",
+        )
+    first = (choice.provider, choice.model)
+    return tuple(other for other in others if (other.provider, other.model) != first)
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def profiles(loaded: Loaded) -> dict[str, Profile]:
+    """The model servers from the settings, by name."""
+    return {name: _profile(given) for name, given in loaded.settings.providers.items()}
+
+
+def secrets_of(loaded: Loaded, env: Mapping[str, str]) -> dict[str, str]:
+    """What must not be shown or kept, value by name: of the environment and the settings."""
+    found = known_secrets({**env, **loaded.settings.env})
+    for name, provider in loaded.settings.providers.items():
+        key = env.get(provider.api_key_env, "").strip() if provider.api_key_env else ""
+        named = {provider.api_key_env: key} | {
+            f"{name}.{k}": v for k, v in provider.headers.items()
+        }
+        found |= {k: v.strip() for k, v in named.items() if len(v.strip()) >= SHORTEST}
+    return found
 
 
 def _profile(given: Provider) -> Profile:
@@ -441,17 +510,34 @@ def _profile(given: Provider) -> Profile:
     )
 
 
-async def _client(
-    choice: ModelChoice,
+async def _chain(
+    choices: Sequence[ModelChoice], lent: Lent, client: Callable[[ModelChoice], ModelClient]
+) -> tuple[Link, ...]:
+    """The models to ask, in this order. A lent one stands for the first choice."""
+    first = lent.model or client(choices[0])
+    return (
+        Link(first, choices[0].model),
+        *(Link(client(choice), choice.model) for choice in choices[1:]),
+    )
+
+
+def _refuse_unpriced(links: Sequence[Link]) -> None:
+    for link in links:
+        if link.client.cost(Usage(), link.model) is None:
+            raise WrongUse(
+                f"a budget in dollars needs a price, and that of `{link.model}` is not known",
+                hint="Use `--max-budget-tokens`, or another model.",
+            )
+
+
+def _client(
     blobs: Blobs,
-    lent: Lent,
     stack: AsyncExitStack,
+    choice: ModelChoice,
     *,
     at_once: bool,
     clock: Clock,
 ) -> ModelClient:
-    if lent.model is not None:
-        return lent.model
     match choice.kind:
         case "offline":
             return OfflineModel()
@@ -579,18 +665,20 @@ async def _system_prompt(
 
 def _install(
     opened: _Opened,
+    redactor: Redactor,
     system: str,
     tools: tuple[ToolSpec, ...],
-    rules: tuple[Rule, ...],
-    hooks: tuple[HookDeclaration, ...],
+    parts: tuple[object, object],
 ) -> tuple[PromptInstalled, ...]:
     """What stands before the conversation, on record once and again when it changed."""
     blobs, before = opened.blobs, opened.state.prompt
+    # Rules and hook commands are the user's own text: a key may stand in one.
+    kept = [redactor.clean(msgspec.json.encode(part).decode()).encode() for part in parts]
     installed = PromptInstalled(
         system=blobs.put(system.encode("utf-8", "replace")),
         tools=blobs.put(msgspec.json.encode(tools)),
-        rules=blobs.put(msgspec.json.encode(rules)),
-        hooks=blobs.put(msgspec.json.encode(hooks)),
+        rules=blobs.put(kept[0]),
+        hooks=blobs.put(kept[1]),
         reason="start" if before is None else "tools",
     )
     if before is not None and replace(before, reason="tools") == installed:

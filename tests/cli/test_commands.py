@@ -63,3 +63,76 @@ async def test_doctor_fails_where_something_is_broken(place: Workplace):
     ended = await place.run("doctor")
     assert ended.code == 1
     assert "broken" in ended.out
+
+
+async def test_no_secret_is_shown(place: Workplace):
+    values = {
+        "env": {"DB_PASSWORD": "short", "PLACE": "here", "USED_IN": "x my-own-key-1234 y"},
+        "providers": {
+            "own": {
+                "dialect": "openai-chat",
+                "baseUrl": "http://me:pass-word@127.0.0.1:1/v1",
+                "headers": {"Authorization": "Bearer opaque-header"},
+            }
+        },
+        "model": "own/x",
+        "permissions": {"allow": ["Bash(curl -H my-own-key-1234)"]},
+        "effort": "sk-ant-" + "abcdefghijkl" * 2,
+    }
+    settings(place, json.dumps(values))
+    for command in (["config"], ["config", "--output-format", "json"], ["doctor"], ["models"]):
+        ended = await place.run(*command, env={"SOME_API_KEY": "my-own-key-1234"})
+        shown = ended.out + ended.err
+        for secret in ("short", "my-own-key", "pass-word", "opaque-header", "abcdefghijkl"):
+            assert secret not in shown, (command, secret)
+        if command[0] == "config":
+            assert "[redacted:DB_PASSWORD]" in shown
+            assert '"here"' in shown
+
+
+async def test_what_has_no_effect_is_told_once_everywhere(place: Workplace):
+    file = settings(place, '{"mcpServers": {"x": {"command": "y"}}}')
+    told = f"{file}:1: `mcpServers` is accepted, without effect yet"
+    script = place.script("Hi.")
+    for arguments in (["doctor"], ["config"], ["-p", "hi", "--model", script]):
+        ended = await place.run(*arguments)
+        assert ended.code == 0
+        assert (ended.out + ended.err).count(told) == 1
+
+
+async def test_a_sandbox_that_is_required_keeps_it_from_starting(place: Workplace):
+    settings(place, '{"sandbox": {"mode": "required"}}')
+    ended = await place.run("-p", "hi", "--model", place.script("Hi."))
+    assert ended.code == 1
+    assert "sandbox" in ended.err
+    assert ended.out == ""
+    assert (await place.run("doctor")).code == 1
+
+
+async def test_a_model_that_nobody_knows(place: Workplace):
+    ended = await place.run("-p", "hi", "--model", "nope")
+    assert ended.code == 1
+    assert "Did you mean" not in ended.err
+    near = await place.run("-p", "hi", "--model", "opsu")
+    assert "Did you mean `opus`?" in near.err
+    near = await place.run("-p", "hi", "--model", "antropic/x")
+    assert "Did you mean `anthropic/x`?" in near.err
+
+
+async def test_a_refused_connection_is_called_so_at_once(place: Workplace):
+    env = {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "ANTHROPIC_API_KEY": "for-a-test"}
+    ended = await place.run("-p", "hi", "--model", "opus", "--max-time", "1", env=env)
+    first, *others = [line for line in ended.err.splitlines() if "trying again" in line]
+    assert "connection refused" in first
+    assert not any("refused" in line for line in others)
+
+
+async def test_a_session_whose_last_turn_did_not_end(place: Workplace):
+    call = {"calls": [{"name": "Bash", "input": {"command": "kill -9 $PPID; sleep 30"}}]}
+    killed = await place.run("-p", "go", "--allowedTools", "Bash", "--model", place.script(call))
+    assert killed.code == -9
+    ended = await place.run("--continue", "-p", "and now?", "--model", place.script("On we go."))
+    assert ended.out == "On we go.\n"
+    assert ended.err.count("did not end") == 1
+    again = await place.run("--continue", "-p", "more", "--model", place.script("Fine."))
+    assert "did not end" not in again.err

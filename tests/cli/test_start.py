@@ -63,7 +63,7 @@ async def test_help_teaches(place: Workplace):
         assert word in ended.out
 
 
-@pytest.mark.parametrize("command", ["config", "doctor"])
+@pytest.mark.parametrize("command", ["config", "doctor", "models"])
 async def test_commands_have_their_own_help(place: Workplace, command: str):
     ended = await place.run(command, "--help")
     assert ended.code == 0

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from claw.errors import RequestRejected
-from claw.testing import Harness, calls, fails, says
+from claw.testing import Harness, ScriptReply, calls, fails, says
 
 SECRET = "tr0ub4dor-and-3"
 
@@ -20,7 +20,7 @@ async def test_hooks_errors_and_results_are_cleaned(tmp_path: Path) -> None:
             "Stop": hook("echo failing $MY_API_KEY >&2; exit 1"),
         },
     }
-    script = [
+    script: list[ScriptReply] = [
         calls(("Bash", {"command": "echo hello"})),
         says("done"),
         fails(RequestRejected(f"you sent the key {SECRET}", hint=f"not {SECRET}")),

@@ -53,6 +53,11 @@ class Desk:
         self.child.send(text)
         return time.monotonic()
 
+    def resize(self, columns: int) -> None:
+        """Make the window narrower; what it shows is not reflowed."""
+        self._screen.resize(ROWS, columns)
+        self.child.setwinsize(ROWS, columns)
+
     def until(self, condition: Callable[[], bool], what: str, timeout: float = 15) -> float:
         """Wait until it holds; the time when it did."""
         end = time.monotonic() + timeout

@@ -113,7 +113,7 @@ def test_an_unclear_answer_is_asked_again(sit: Sit, place: Workplace):
     desk.type("make it\r")
     desk.see("[y/N]:")
     desk.type("yy\r")
-    desk.see("Please answer")
+    desk.see("no clear answer")
     assert not (place.work / "made").exists()
     desk.type("yes\r")
     desk.see("It is made.")
@@ -195,6 +195,41 @@ def test_an_approval_shows_what_would_hide(sit: Sit, place: Workplace):
     desk.see("Not run.")
 
 
+def test_a_paste_at_a_question_allows_nothing(sit: Sit, place: Workplace):
+    desk = sit("--model", place.script(ASKS, "Not made."))
+    desk.prompt()
+    desk.type("make it\r")
+    desk.see("[y/N]:")
+    assert desk.raw.endswith(b"[y/N]: ")
+    assert desk.raw.count(b"\x1b[?2004h") > desk.raw.count(b"\x1b[?2004l")
+    desk.type("some text I pasted\ry\r")
+    desk.see("press Enter")
+    desk.type("\x1b[200~y\r\x1b[201~")
+    desk.until(lambda: desk.text.count("[y/N]:") == 3, "the question again")
+    assert not (place.work / "made").exists()
+    desk.type("no, too dangerous\r")
+    desk.see("Not made.")
+    assert not (place.work / "made").exists()
+
+
+def test_a_narrow_window_breaks_no_words_and_keeps_no_trace(sit: Sit, place: Workplace):
+    with ServerBeside([sent(says("Here it is."), every=30, pause=0.4)]) as server:
+        desk = sit(*MODEL, env=server.env)
+        desk.resize(40)
+        desk.prompt()
+        desk.type("/help\r")
+        desk.see("end (or Ctrl-D)")
+        for words in ("show or change the\n", "was allowed for this\n"):
+            assert words in desk.text
+        desk.prompt()
+        desk.type("hello\r")
+        desk.see("Thinking...")
+        desk.resize(30)
+        desk.see("Done")
+        desk.prompt()
+        assert "Thinking" not in desk.text
+
+
 def test_shift_tab_and_mode_change_what_is_allowed(sit: Sit, place: Workplace):
     desk = sit("--model", place.script(ASKS, "Could not."))
     desk.prompt()
@@ -217,7 +252,7 @@ def test_commands(sit: Sit, place: Workplace):
     replies = ({"calls": [{"name": "TodoWrite", "input": {"todos": [todos]}}]}, "Listed.")
     desk = sit("--model", place.script(*replies))
     desk.prompt()
-    desk.type("/help\r")
+    desk.type("/HELP\r")
     desk.see("/permissions")
     desk.type("/sesion\r")
     desk.see("Did you mean /session")
@@ -356,6 +391,10 @@ def test_the_home_directory_asks_first(sit: Sit, place: Workplace):
     desk.see("Go on? [y/N]:")
     desk.type("\r")
     assert desk.ended() == 1
+    pasted = sit("--cwd", str(place.home), "--model", place.script("Never."))
+    pasted.see("Go on? [y/N]:")
+    pasted.type("y\rand more\r")
+    assert pasted.ended() == 1
     again = sit("--cwd", str(place.home), "--model", place.script("Never."))
     again.see("Go on? [y/N]:")
     again.type("y\r")

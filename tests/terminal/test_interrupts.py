@@ -107,8 +107,9 @@ def test_at_the_prompt_it_clears_the_line_and_then_tells_how_to_leave(sit: Sit, 
     desk.see("some words")
     desk.type("\x03")
     desk.prompt()
+    assert "Press Ctrl-D" not in desk.text
     desk.type("\x03")
-    desk.see("Ctrl-D")
+    desk.see("Press Ctrl-D to leave.")
     desk.prompt()
     desk.type("\x04")
     assert desk.ended() == 0
@@ -119,7 +120,7 @@ def test_a_signal_from_outside_is_the_same(sit: Sit):
         desk = sit(*MODEL, env=server.env)
         desk.prompt()
         os.kill(desk.child.pid, signal.SIGINT)
-        desk.see("Ctrl-D")
+        desk.see("Press Ctrl-D to leave.")
         desk.prompt()
         desk.type("hello\r")
         desk.see("A slow answer.")
@@ -176,6 +177,8 @@ def test_kill_9_in_a_turn_leaves_no_orphan_and_a_session_to_go_on_with(sit: Sit,
         assert wait_for(lambda: not alive(pid), 2)
         again = sit("--continue", *MODEL, env=server.env)
         again.see("Going on with session")
+        again.see("did not end")
+        again.see("unknown are marked")
         again.prompt()
         again.type("and now?\r")
         again.see("We go on.")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 
 from claw.cli.screen import Screen
 from claw.cli.style import Paint
 from claw.cli.terminal import Terminal, forget_typed, typing_shown
+from claw.cli.typed import Answers, Entered
 from claw.policy.display import visible
 from claw.types.entries import Event, ReplyReceived
 from claw.types.permissions import Answer, Question
@@ -20,7 +20,8 @@ __all__ = ["DENIED", "TerminalApprover", "terminal_to_ask_on"]
 
 DENIED = "denied by user approval prompt"
 QUESTION = "Approve this tool call? [y/N]: "
-_LONGEST_LINE = 64 * 1024  # bytes
+# A word, what may stand behind it, and more words.
+_ANSWER = re.compile(r"([a-z]*)[.,;:!]*(?:\s+(.*))?", re.IGNORECASE | re.DOTALL)
 
 
 def terminal_to_ask_on(terminal: Terminal) -> int | None:
@@ -41,8 +42,9 @@ def terminal_to_ask_on(terminal: Terminal) -> int | None:
 class TerminalApprover:
     """``ports.Approver`` on a terminal: questions on stderr, answers from ``fd``.
 
-    What was typed before the question is thrown away, the end of input is a no,
-    and cancelling ends the wait at once.
+    What was typed before the question is thrown away, so is what comes with a line
+    that is no answer, and nothing that was pasted allows anything. The end of input is
+    a no, and cancelling ends the wait at once.
     """
 
     def __init__(self, screen: Screen, fd: int) -> None:
@@ -60,7 +62,8 @@ class TerminalApprover:
         command = input.get("command") if self._fd == 0 else None
         if command != question.detail:  # a hook changed it: an edit would undo that
             command = None
-        with self._screen.held(), typing_shown(self._fd):
+        screen = self._screen
+        with screen.held(), typing_shown(self._fd), screen.pastes_marked():
             self._show(question, editable=isinstance(command, str))
             forget_typed(self._fd)
             try:
@@ -75,21 +78,21 @@ class TerminalApprover:
 
     async def _answer(self, question: Question, *, editable: bool) -> Answer | None:
         """None for "edit"."""
-        async with aclosing(_lines(self._fd)) as lines:
+        answers = Answers(self._fd)
+        self._screen.ask(QUESTION)
+        while (entered := await answers.next()) is not None:
+            word, rest = _word(entered.text)
+            if word in ("", "n", "no") and entered.alone and (word or not rest):
+                return _denial(rest)
+            if entered.typed and not rest:
+                if word in ("y", "yes"):
+                    return Answer(allow=True)
+                if word in ("a", "always") and question.offered is not None:
+                    return Answer(allow=True, rule=question.offered)
+                if word in ("e", "edit") and editable:
+                    return None
+            self._screen.say(_again(entered, question, editable=editable))
             self._screen.ask(QUESTION)
-            async for line in lines:
-                word, _, rest = line.strip().partition(" ")
-                match word.lower():
-                    case "y" | "yes" if not rest:
-                        return Answer(allow=True)
-                    case "a" | "always" if not rest and question.offered is not None:
-                        return Answer(allow=True, rule=question.offered)
-                    case "e" | "edit" if not rest and editable:
-                        return None
-                    case "" | "n" | "no":
-                        return _denial(rest.strip())
-                self._screen.line("Please answer with one of the letters above.")
-                self._screen.ask(QUESTION)
         self._screen.line()  # the end of input stands where an answer would
         return _denial("")
 
@@ -100,7 +103,8 @@ class TerminalApprover:
         line(paint("Permission approval required", "bold", "yellow") + f": {paint(tool, 'bold')}")
         for row in visible(question.detail).split("\n"):
             line(f"  {_colored(row, paint)}")
-        line(paint(f"Why it asks: {visible(question.reason, multiline=False)}", "dim"))
+        say = self._screen.say
+        say(f"Why it asks: {visible(question.reason, multiline=False)}", "dim")
         answers = ["y = yes, once"]
         if question.offered is not None:
             rule = visible(str(question.offered), multiline=False)
@@ -109,11 +113,27 @@ class TerminalApprover:
         if editable:
             answers.append("e = edit the command, then run it")
         for answer in answers:
-            line(paint(f"  {answer}", "dim"))
+            say(f"  {answer}", "dim")
+        say("  Press Enter after the letter; Enter alone is a no.", "dim")
 
 
 def _denial(words: str) -> Answer:
     return Answer(allow=False, reason=f"{DENIED}: {words}" if words else DENIED)
+
+
+def _word(text: str) -> tuple[str, str]:
+    """The answer, in lower case, and what follows it; all of a text that is none follows."""
+    found = _ANSWER.fullmatch(text)
+    return (found[1].lower(), found[2] or "") if found else ("", text)
+
+
+def _again(entered: Entered, question: Question, *, editable: bool) -> str:
+    letters = ["y"]
+    letters += ["a"] if question.offered is not None else []
+    letters += ["e"] if editable else []
+    listed = f"{', '.join(letters)} or n"
+    what = "That is no clear answer." if entered.typed else "What is pasted is no answer."
+    return f"{what} Type {listed}, and press Enter."
 
 
 def _colored(row: str, paint: Paint) -> str:
@@ -144,23 +164,3 @@ async def _edited(command: str) -> str:
     return await session.prompt_async(
         default=command, handle_sigint=False, set_exception_handler=False
     )
-
-
-async def _lines(fd: int) -> AsyncGenerator[str, None]:
-    """Lines as they are entered, until the end of input. No thread: cancelling leaves none."""
-    loop = asyncio.get_running_loop()
-    ready = asyncio.Event()
-    loop.add_reader(fd, ready.set)
-    try:
-        while True:
-            await ready.wait()
-            ready.clear()
-            try:
-                data = os.read(fd, _LONGEST_LINE)
-            except OSError:  # the terminal is gone
-                return
-            if not data:
-                return
-            yield data.decode(errors="replace")
-    finally:
-        loop.remove_reader(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import msgspec
 
 from claw.app import choose_model
 from claw.cli.config_command import load_as_given
+from claw.cli.hiding import hide_login, hider
+from claw.cli.models_command import HOW_TO_USE_ONE, described
 from claw.cli.place import working_directory
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen
@@ -19,6 +22,7 @@ from claw.cli.style import Paint
 from claw.cli.terminal import Terminal
 from claw.config.load import Loaded
 from claw.errors import ConfigError
+from claw.models.discovery import find_local_servers
 from claw.models.offline.client import CONNECT_HINT
 from claw.models.registry import ModelChoice
 from claw.policy.display import visible
@@ -84,6 +88,7 @@ def _findings(given: Mapping[str, Any], terminal: Terminal) -> Iterator[Finding]
     yield _home(loaded)
     yield from _settings(loaded)
     yield _model(loaded)
+    yield from _local_servers()
     yield Finding("sandbox", "warning", "not built yet: commands run with your own rights")
 
 
@@ -138,9 +143,10 @@ def _home(loaded: Loaded) -> Finding:
 
 
 def _settings(loaded: Loaded) -> Iterator[Finding]:
+    hide = hider(loaded)
     for problem in loaded.problems:
         verdict: Verdict = "broken" if problem.code in ("syntax", "unreadable") else "warning"
-        yield Finding("settings", verdict, str(problem), problem.hint)
+        yield Finding("settings", verdict, hide(str(problem)), problem.hint)
     if not loaded.problems:
         yield Finding("settings", "ok", "no problem found")
 
@@ -153,6 +159,11 @@ def _model(loaded: Loaded) -> Finding:
     return _choice(choice)
 
 
+def _local_servers() -> Iterator[Finding]:
+    for server in asyncio.run(find_local_servers()):
+        yield Finding("local server", "ok", described(server), HOW_TO_USE_ONE)
+
+
 def _choice(choice: ModelChoice) -> Finding:
     if choice.kind == "offline" and not choice.named:
         return Finding(
@@ -161,7 +172,7 @@ def _choice(choice: ModelChoice) -> Finding:
             "none is configured: the offline model answers",
             CONNECT_HINT,
         )
-    where = f" at {choice.base_url}" if choice.base_url else ""
+    where = f" at {hide_login(choice.base_url)}" if choice.base_url else ""
     key = ""
     if choice.base_url:
         key = ", credentials found" if choice.key else ", no credentials"

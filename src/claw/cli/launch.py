@@ -14,13 +14,15 @@ from typing import Any
 
 import click
 
-from claw.app import Wishes
+from claw.app import Wishes, split_names
+from claw.cli.interrupts import Interrupts
 from claw.cli.oneshot import Form, run_one_shot
 from claw.cli.place import working_directory
 from claw.cli.repl import run_repl
 from claw.cli.screen import Screen
 from claw.cli.slash import mode_named
-from claw.cli.terminal import Terminal
+from claw.cli.terminal import Terminal, forget_typed
+from claw.cli.typed import Answers
 from claw.config.paths import home_directory
 from claw.errors import ConfigError
 from claw.policy.rules import split_rules
@@ -82,6 +84,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
     return Wishes(
         cwd=working_directory(given["cwd"]),
         model=given["model"],
+        fallback=tuple(name for value in given["fallback_model"] for name in split_names(value)),
         mode=mode,
         session="latest" if given["continue_"] else given["resume"],
         session_id=given["session_id"],
@@ -96,6 +99,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         max_steps=given["max_turns"],
         max_seconds=given["max_time"],
         max_tokens=given["max_budget_tokens"],
+        max_usd=given["max_budget_usd"],
         fail_on_denied=given["on_denied"] == "fail",
         effort=given["effort"] or "",
         env=dict(os.environ),
@@ -191,9 +195,21 @@ def _refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
             f"{real} is the home directory or the root of the file system",
             hint="Use `--cwd DIR`, or `--allow-broad-cwd` if that is what you want.",
         )
-    screen.ask(f"{real} is a broad place to work in. Go on? [y/N]: ")
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    screen.say(f"{real} is a broad place to work in.")
+    if not asyncio.run(_confirmed("Go on? [y/N]: ", screen)):
         raise ConfigError("not started", hint="Change to a project's directory, or use `--cwd`.")
+
+
+async def _confirmed(question: str, screen: Screen) -> bool:
+    forget_typed(0)
+    with Interrupts() as interrupts, screen.pastes_marked():
+        screen.ask(question)
+        try:
+            entered = await Answers(0).next()
+        except asyncio.CancelledError:
+            screen.line()
+            raise click.exceptions.Exit(interrupts.exit_code) from None
+    return entered is not None and entered.typed and entered.text.lower() in ("y", "yes")
 
 
 # -- the loop --------------------------------------------------------------------------

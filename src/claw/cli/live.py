@@ -12,9 +12,21 @@ from claw.cli.screen import Screen
 from claw.cli.spinner import Spinner
 from claw.cli.style import human_seconds, human_tokens
 from claw.ports import EventSink
+from claw.types.events import Notice
 from claw.types.results import TurnSummary, format_auto_compaction_notice
 
-__all__ = ["LiveCli"]
+__all__ = ["LiveCli", "unfinished_turn"]
+
+
+def unfinished_turn(house: House) -> tuple[Notice, ...]:
+    """What to know of a session whose last turn nobody ended: its process was killed."""
+    state = house.runtime.state
+    if not state.in_turn:
+        return ()
+    text = "The last turn of this session did not end: its process was killed, or the machine was."
+    if state.transcript.open_calls:
+        text += " Calls whose outcome is unknown are marked."
+    return (Notice("unfinished_turn", "warning", text),)
 
 
 class LiveCli:

@@ -10,6 +10,7 @@ import gc
 import itertools
 import math
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO, TypeVar
@@ -85,23 +86,24 @@ class PromptOrCommand(click.Group):
         with formatter.section("Exit codes"):
             formatter.write_text(
                 "0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 a permission was "
-                "missing (with --on-denied fail), 130 interrupted."
+                "missing (with --on-denied fail), 130 interrupted by Ctrl-C, 143 by SIGTERM."
             )
 
 
-class Seconds(click.FloatRange):
-    """A finite number above zero."""
+class Positive(click.FloatRange):
+    """A finite number of something, above zero."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str) -> None:
         super().__init__(min=0, min_open=True)
+        self._unit = unit
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        seconds = float(super().convert(value, param, ctx))
-        if not math.isfinite(seconds):
-            self.fail(f"{value} is no number of seconds.", param, ctx)
-        return seconds
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number of {self._unit}.", param, ctx)
+        return number
 
 
 def printing(text: Callable[[click.Context], str], *names: str, help: str) -> Callable[[F], F]:
@@ -167,6 +169,13 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     metavar="MODEL",
     help="A model's name; `offline`, or `script:FILE` for one that plays a script.",
 )
+@flag(
+    MODEL,
+    "--fallback-model",
+    multiple=True,
+    metavar="MODELS",
+    help="Asked in turn while the model is not available.",
+)
 @flag(MODEL, "--effort", metavar="LEVEL", help="How much the model is to think.")
 @flag(MODEL, "--system-prompt", metavar="TEXT", help="Instead of claw's own.")
 @flag(MODEL, "--append-system-prompt", metavar="TEXT", help="After claw's own.")
@@ -208,8 +217,15 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
 )
 @flag(
     LIMITS,
+    "--max-budget-usd",
+    type=Positive("dollars"),
+    metavar="USD",
+    help="What all requests may cost, by list prices.",
+)
+@flag(
+    LIMITS,
     "--max-time",
-    type=Seconds(),
+    type=Positive("seconds"),
     metavar="SECONDS",
     help="How long it may take.",
 )
@@ -317,6 +333,18 @@ def doctor(ctx: click.Context, /, **given: Any) -> int:
     return examine(_with_outer(ctx, given))
 
 
+@claw.command(
+    help="Show the models that can be named, and local servers found.", add_help_option=False
+)
+@shared
+@help_option
+@click.pass_context
+def models(ctx: click.Context, /, **given: Any) -> int:
+    from claw.cli.models_command import show_models
+
+    return show_models(_with_outer(ctx, given))
+
+
 def _with_outer(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     outer = ctx.parent.params if ctx.parent is not None else {}
     return {**outer, **{name: value for name, value in given.items() if value}}
@@ -360,12 +388,27 @@ def run(args: Sequence[str]) -> int:
 def _report(args: Sequence[str], kind: str, message: str, hint: str, code: int) -> int:
     """On stderr, and in the JSON forms as the result on stdout."""
     message, hint = _bounded(message, LONGEST_MESSAGE), _bounded(hint, LONGEST_HINT)
-    _write(sys.stderr, f"error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
+    if sys.stderr is not None and sys.stderr.isatty():
+        _show(message, hint)
+    else:
+        _write(sys.stderr, f"error: {message}\n" + (f"hint: {hint}\n" if hint else ""))
     if _wants_json(args):
         from claw.cli.render.envelope import dumps, error_before_turn
 
         _write(sys.stdout, dumps(error_before_turn(kind, message, hint)) + "\n")
     return code
+
+
+def _show(message: str, hint: str) -> None:
+    from claw.cli.render.activity import show_labelled
+    from claw.cli.screen import Screen
+    from claw.cli.style import harmless
+    from claw.cli.terminal import Terminal
+
+    screen = Screen(Terminal.look(os.environ), None, sys.stderr)
+    show_labelled(screen, "error", harmless(message))
+    if hint:
+        show_labelled(screen, "hint", harmless(hint))
 
 
 def _bounded(text: str, most: int) -> str:
@@ -419,6 +462,7 @@ def _occupy_closed_streams() -> None:
 def entry() -> None:
     """The console script. Ends the process at once: all is written and closed by then."""
     gc.disable()  # while importing; the dispatchers turn it on again
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a turn listens: no traceback of imports
     _occupy_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:  # lone surrogates are written as escapes, in JSON too

@@ -12,7 +12,7 @@ from claw.app import House, Wishes, furnish
 from claw.cli.approve import TerminalApprover, terminal_to_ask_on
 from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts
-from claw.cli.live import LiveCli
+from claw.cli.live import LiveCli, unfinished_turn
 from claw.cli.render.activity import show_notice
 from claw.cli.render.answer import StreamedAnswer, Unrecorded, WholeAnswer
 from claw.cli.render.envelope import dumps, error_before_turn
@@ -64,7 +64,7 @@ async def _furnish_and_run(
     approver = None if fd is None else TerminalApprover(screen, fd)
     house = await furnish(replace(wishes, at_once=True), approver=approver, sink=approver)
     try:
-        for notice in house.notices:
+        for notice in (*house.notices, *unfinished_turn(house)):
             show_notice(screen, notice)
         if form.debug:
             start_debug_log(house, screen)
@@ -100,12 +100,18 @@ async def _turn(
     summary = await live.run_turn(prompt)
     if form.output != "text":
         result = compact_result if form.compact else json_result
-        value = result(summary, model=house.runtime.model, session_id=house.session_id)
+        value = result(summary, model=_answering(summary, house), session_id=house.session_id)
         write({**value, "result": unrecorded.text} if unrecorded.text else value)
     elif form.compact and (text := unrecorded.text or final_assistant_text(summary)):
         shown = harmless(text) if screen.terminal.stdout else text
         screen.product(shown.rstrip("\n") + "\n")
     return summary
+
+
+def _answering(summary: TurnSummary, house: House) -> str:
+    """The model that gave the last reply, by its own name; else the one that was to."""
+    given = summary.assistant_messages[-1].model if summary.assistant_messages else ""
+    return given or house.runtime.model
 
 
 def _init(house: House) -> dict[str, Any]:

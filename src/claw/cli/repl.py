@@ -14,7 +14,7 @@ from claw.app import House, Wishes, furnish
 from claw.cli.approve import TerminalApprover
 from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts
-from claw.cli.live import LiveCli
+from claw.cli.live import LiveCli, unfinished_turn
 from claw.cli.render.activity import show_failure, show_notice
 from claw.cli.render.answer import StreamedAnswer
 from claw.cli.screen import Screen
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output import Output
 
 __all__ = ["run_repl"]
 
@@ -73,15 +74,16 @@ async def _furnish_and_converse(
 def _greet(house: House, screen: Screen) -> None:
     paint = screen.paint
     crab = "🦀 " if screen.terminal.pictures else ""
-    where = one_line(house.cwd, screen.terminal.width)
+    name = f"{crab}claw {__version__}"
+    where = one_line(house.cwd, max(20, screen.terminal.width - len(name) - 4))
     screen.line(f"{crab}{paint('claw', 'bold')} {__version__}  {paint(where, 'dim')}")
     model = f"model {house.runtime.model}"
     hint = "/help for commands, Shift+Tab changes the mode, Ctrl-D ends"
-    screen.line(paint(f"{one_line(model, 60)} - {hint}", "dim"))
+    screen.say(f"{one_line(model, 60)} - {hint}", "dim")
     if not house.new:
         turns = house.runtime.state.turns
-        screen.line(paint(f"Going on with session {house.session_id} (turns: {turns})", "dim"))
-    for notice in house.notices:
+        screen.say(f"Going on with session {house.session_id} (turns: {turns})", "dim")
+    for notice in (*house.notices, *unfinished_turn(house)):
         show_notice(screen, notice)
 
 
@@ -100,7 +102,7 @@ async def _converse(house: House, screen: Screen, interrupts: Interrupts) -> Non
                 continue
             if is_command(line):
                 if answer := console.run(line):
-                    screen.line(answer)
+                    screen.say(answer)
                 continue
             try:
                 if console.mode != runtime.mode:
@@ -117,6 +119,18 @@ def _warm_up(house: House) -> None:
     """Load what the first request needs while the person types: it would hold up Ctrl-C."""
     if house.choice.base_url:
         threading.Thread(target=import_module, args=("httpx2",), daemon=True).start()
+
+
+def _output() -> Output:
+    """Never asks where the cursor is: each line would wait a second for a terminal that
+    does not answer, and a Ctrl-C in that second would be lost."""
+    from prompt_toolkit.output import create_output
+    from prompt_toolkit.output.vt100 import Vt100_Output
+
+    output = create_output()
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+    return output
 
 
 class LineEditor:
@@ -140,6 +154,7 @@ class LineEditor:
             history=_history(history_dir),
             key_bindings=self._keys(),
             color_depth=None if screen.paint.on else ColorDepth.DEPTH_1_BIT,
+            output=_output(),
         )
 
     async def read(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
@@ -15,7 +16,10 @@ __all__ = ["BROKEN_PIPE", "Screen"]
 
 BROKEN_PIPE = 141  # as a shell reports SIGPIPE
 
-_ERASE_LINE = "\r\x1b[K"
+_ERASE = "\r\x1b[J"  # the line of the cursor and what is below
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_MARK_PASTES, _DO_NOT = "\x1b[?2004h", "\x1b[?2004l"
+_COLUMN = re.compile(r"\s*(?:\S+(?: \S+)*\s{2,})?")
 
 
 class Screen:
@@ -69,13 +73,31 @@ class Screen:
             self._after_blank = not text
         self._write(text + "\n")
 
+    def say(self, text: str, *styles: str) -> None:
+        """Write words of claw's own to stderr; on a terminal no line breaks inside one."""
+        for line in self.wrapped(text):
+            self.line(self.paint(line, *styles))
+
     def wrapped(self, text: str) -> list[str]:
-        """The text in lines that fit a terminal; elsewhere it stays one."""
-        if not self.terminal.stderr or len(text) < self.terminal.width:
-            return [text]
+        """The text in lines that fit a terminal; elsewhere they stay as they are."""
+        lines = text.split("\n")
+        width = self.terminal.width - 1
+        if not self.terminal.stderr or all(len(line) <= width for line in lines):
+            return lines
         import textwrap  # nobody else needs it
 
-        return textwrap.wrap(text, self.terminal.width - 1)
+        wrapped = []
+        for line in lines:
+            # Under the second column, where a line has two.
+            hang = len(_COLUMN.match(line)[0])  # type: ignore[index]
+            wrapped += textwrap.wrap(
+                line,
+                width,
+                subsequent_indent=" " * (hang if hang <= width // 2 else 2),
+                break_long_words=False,
+                break_on_hyphens=False,
+            ) or [""]
+        return wrapped
 
     def gap(self) -> None:
         """One blank line on the terminal, unless there is one or nothing stands above."""
@@ -107,7 +129,9 @@ class Screen:
             self._hide()
         elif text != self._status and not self._in_line and not self._held:
             self._status = text
-            self._write(_ERASE_LINE + text)
+            # The cursor waits at its beginning: there it is still when a narrower window
+            # has broken the line in two.
+            self._write(f"{_ERASE}{_NO_WRAP}{text}{_WRAP}\r")
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -119,10 +143,22 @@ class Screen:
         finally:
             self._held -= 1
 
+    @contextmanager
+    def pastes_marked(self) -> Iterator[None]:
+        """Inside the block the terminal, where it can, puts marks around what is pasted."""
+        if not self.terminal.animated:
+            yield
+            return
+        self._write(_MARK_PASTES)
+        try:
+            yield
+        finally:
+            self._write(_DO_NOT)
+
     def _hide(self) -> None:
         if self._status:
             self._status = ""
-            self._write(_ERASE_LINE)
+            self._write(_ERASE)
 
     def _write(self, text: str) -> None:
         if self._err is None:

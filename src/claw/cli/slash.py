@@ -63,11 +63,11 @@ class Console(msgspec.Struct, eq=False):
             "/todos": self._todos,
             "/permissions": self._permissions,
         }
-        if name in commands:
-            return commands[name](rest.strip())
+        if (known := name.lower()) in commands:
+            return commands[known](rest.strip())
         import difflib  # only for a mistake; nobody else pays for it
 
-        near = difflib.get_close_matches(name, commands, n=2)
+        near = difflib.get_close_matches(known, commands, n=2)
         hint = f"Did you mean {' or '.join(near)}?" if near else "/help lists the commands."
         return f"There is no command {_line(name)}. {hint}"
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 
 from claw.cli.render.activity import headline
+from claw.cli.render.calls import Calls
 from claw.cli.screen import Screen
 from claw.cli.style import clip, human_seconds, human_tokens, one_line
 from claw.types.entries import DecisionMade, Event, ReplyReceived, ToolFinished, ToolIntended
@@ -16,7 +17,6 @@ from claw.types.events import (
     ToolInputDelta,
     ToolProgress,
 )
-from claw.types.messages import ToolUse
 
 __all__ = ["Spinner"]
 
@@ -38,7 +38,7 @@ class Spinner:
         self._screen = screen
         self._frames = _FRAMES if screen.terminal.pictures else _PLAIN_FRAMES
         self._label = THINKING
-        self._calls: dict[str, ToolUse] = {}
+        self._calls = Calls()
         self._running: dict[str, str] = {}  # call id -> the last line it printed
         self._characters = 0
         self._reported = 0
@@ -69,6 +69,7 @@ class Spinner:
         return self._reported + self._characters // _CHARACTERS_PER_TOKEN
 
     def emit(self, event: Event) -> None:
+        self._calls.emit(event)
         match event:
             case TextDelta() | ThinkingDelta():
                 self._characters += len(event.text)
@@ -77,7 +78,6 @@ class Spinner:
             case ReplyReceived():
                 self._reported += event.usage.output_tokens
                 self._characters = 0
-                self._calls = {call.id: call for call in event.message.tool_calls}
             case ToolIntended():
                 self._running[event.call_id] = ""
             case ToolFinished():

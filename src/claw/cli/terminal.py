@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-__all__ = ["Terminal", "forget_typed", "typing_hidden", "typing_shown"]
+__all__ = ["Terminal", "forget_typed", "typed_at_once", "typing_hidden", "typing_shown"]
 
 _LFLAG = 3  # place of the local modes in what tcgetattr gives
 
@@ -83,6 +83,13 @@ def typing_hidden(fd: int) -> Iterator[None]:
 def typing_shown(fd: int) -> Iterator[None]:
     """A line can be typed and seen until the block ends."""
     with _local_mode(fd, on=termios.ECHO | termios.ICANON | termios.ISIG, off=0):
+        yield
+
+
+@contextmanager
+def typed_at_once(fd: int) -> Iterator[None]:
+    """Characters can be read before their line ends, until the block does."""
+    with _local_mode(fd, on=0, off=termios.ICANON):
         yield
 
 

@@ -9,13 +9,13 @@ from typing import Any, Literal, Union, get_args, get_origin
 import msgspec
 
 from claw.config.lines import Lines, Path, dotted
-from claw.config.settings import LATER_KEYS, Settings
+from claw.config.settings import LATER_KEYS, WITHOUT_EFFECT, Settings
 from claw.types.permissions import MODE_ALIASES
 
 __all__ = ["Problem", "ProblemCode", "check", "kind_name"]
 
 ProblemCode = Literal[
-    "unreadable", "syntax", "unknown_key", "repeated_key", "wrong_type", "ignored"
+    "unreadable", "syntax", "unknown_key", "repeated_key", "wrong_type", "ignored", "no_effect"
 ]
 
 
@@ -42,6 +42,8 @@ _UNUSABLE = object()
 
 def check(value: Any, file: str, lines: Lines, report: Callable[[Problem], None]) -> dict[str, Any]:
     """The keys of one layer that are known and of the right type, as plain values."""
+    if isinstance(value, dict):
+        _tell_what_has_no_effect(value, file, lines, report)
     for path in lines.repeated:
         message = f"`{dotted(path)}` stands twice; the last one counts"
         report(Problem("repeated_key", file, lines.of(path), message))
@@ -49,6 +51,29 @@ def check(value: Any, file: str, lines: Lines, report: Callable[[Problem], None]
         value = {k: v for k, v in value.items() if k not in LATER_KEYS and k != "$schema"}
     usable = _Checker(file, lines, report).struct(value, Settings, ())
     return usable if isinstance(usable, dict) else {}
+
+
+def _tell_what_has_no_effect(
+    value: dict[str, Any], file: str, lines: Lines, report: Callable[[Problem], None]
+) -> None:
+    for key, instead in WITHOUT_EFFECT.items():
+        path = tuple(key.split("."))
+        if _asks_for_something(_at(value, path)):
+            message = f"`{key}` is accepted, without effect yet: this version {instead}"
+            report(Problem("no_effect", file, lines.of(path), message))
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _asks_for_something(value: Any) -> bool:
+    """Not so where nothing happens anyway: ``false``, ``"off"``, ``{"enabled": false}``."""
+    if isinstance(value, dict):
+        return any(map(_asks_for_something, value.values()))
+    return bool(value) and value != "off"
 
 
 class _Checker:

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["Lines", "Path", "dotted", "ends_open", "find_lines", "line_at", "line_too_deep"]
+__all__ = [
+    "Lines",
+    "Path",
+    "begins_list",
+    "dotted",
+    "ends_open",
+    "find_lines",
+    "line_at",
+    "line_too_deep",
+]
 
 Path = tuple[str | int, ...]
 
@@ -86,6 +95,22 @@ def ends_open(text: str) -> bool:
         depth += (token[0] in "{[") - (token[0] in "}]")
         closed = token[0][0] != '"' or token["end"] is not None
     return depth > 0 or not closed
+
+
+def begins_list(text: str, section: str, key: str) -> bool:
+    """Whether ``{section: {key: [`` is in the text at its place, whatever else it is."""
+    wanted = ["{", f'{{"{section}"', f'["{key}"']
+    at: list[str] = []  # of each open object or array: its bracket, and the key before it
+    before = ""
+    for token in re.finditer(NESTING, text):
+        if token[0] in "{[":
+            at.append(token[0] + before)
+            if at == wanted:
+                return True
+        elif token[0] in "}]":
+            del at[-1:]
+        before = token[0] if token[0][0] == '"' else ""
+    return False
 
 
 def line_at(data: bytes, offset: int) -> int:

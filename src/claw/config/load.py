@@ -8,6 +8,7 @@ and ``ask`` rules count: nothing else of a project is obeyed before it is truste
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from claw.config.paths import (
     managed_objection,
     settings_files,
 )
-from claw.config.reading import FileBytes, decode_settings, lost_list, read_bytes
+from claw.config.reading import Decoded, FileBytes, decode_settings, lost_list, read_bytes
 from claw.config.settings import Settings
 from claw.errors import ConfigError
 from claw.types.hooks import HookEvent
@@ -49,6 +50,7 @@ FLAGS = {
     "compaction.threshold": "--auto-compact",
 }
 VARIABLES = {"CLAW_MODEL": "model", "CLAW_PERMISSION_MODE": "permissions.defaultMode"}
+INLINE = "--settings"  # in place of a file's name, for settings that stand in the flag itself
 UNTRUSTED: tuple[Layer, ...] = ("project", "project-local")
 BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
 
@@ -99,12 +101,16 @@ class Loaded(msgspec.Struct, frozen=True):
 
 
 class _Source(msgspec.Struct, frozen=True):
-    """One layer as it was read: what of it can be used, and how to name a place in it."""
+    """One layer as it was read: what of it can be used, and how to name a place in it.
+
+    ``sandbox`` is the mode that it asks for, blank where it says nothing of one.
+    """
 
     layer: Layer
     values: dict[str, Any]
     place: str
     lines: Lines | None = None
+    sandbox: str = ""
 
     def origin(self, path: Path) -> str:
         if self.lines is None:
@@ -145,9 +151,10 @@ def load_settings(
         source = _source(file.layer, file.path, found, problems)
         (managed if file.layer == "managed" else sources).append(source)
     sources += _environment(env)
-    sources += _settings_flag(settings_file, cwd)
+    sources += _settings_flag(settings_file, cwd, problems)
     sources += _flags(flags or {})
     sources += managed
+    _refuse_without_sandbox(sources)
     return _merged(homes, sources, problems)
 
 
@@ -161,14 +168,15 @@ def _source(layer: Layer, path: str, found: FileBytes, problems: list[Problem]) 
     lost = text.doubt or lost_list(path, text)
     if lost is not None and layer not in UNTRUSTED:
         raise ConfigError(
-            f"{lost}; claw does not start without the deny rules of this file",
-            hint=f"{lost.hint} Correct the file, or move it away.",
+            f"{lost}; claw does not start without the deny rules in it",
+            hint=f"{lost.hint} {_correct(path)}",
         )
     if text.flaw is not None:
         problems.append(text.flaw)
     value, lines = text.value, text.lines
     if layer not in UNTRUSTED:
-        return _Source(layer, check(value, path, lines, problems.append), path, lines)
+        sandbox = _sandbox(text, found.data.decode("utf-8", "replace"))
+        return _Source(layer, check(value, path, lines, problems.append), path, lines, sandbox)
     trusted, ignored = _of_a_project(value)
     if ignored:
         message = f"ignored: projects are not trusted yet ({', '.join(ignored)})"
@@ -178,6 +186,31 @@ def _source(layer: Layer, path: str, found: FileBytes, problems: list[Problem]) 
     # A repeated key among what is ignored anyway is nobody's problem.
     lines = msgspec.structs.replace(lines, repeated=_about_rules(lines.repeated))
     return _Source(layer, check(trusted, path, lines, problems.append), path, lines)
+
+
+def _correct(path: str) -> str:
+    return "Correct it." if path == INLINE else "Correct the file, or move it away."
+
+
+def _sandbox(decoded: Decoded, text: str) -> str:
+    """What cannot be understood is taken for the strictest."""
+    if decoded.flaw is not None:
+        known = re.search(r'"sandbox"\s*:\s*(?:\{\s*"mode"\s*:\s*)?"(auto|off)"', text)
+        return known[1] if known else "required" if "sandbox" in text else ""
+    if not isinstance(decoded.value, dict) or not (wanted := decoded.value.get("sandbox")):
+        return ""
+    mode = wanted.get("mode") or "auto" if isinstance(wanted, dict) else wanted
+    return mode if mode in ("auto", "off") else "required"
+
+
+def _refuse_without_sandbox(sources: list[_Source]) -> None:
+    """Raises ``ConfigError`` where the last word is that there must be one."""
+    asking = [source for source in sources if source.sandbox]
+    if asking and asking[-1].sandbox == "required":
+        raise ConfigError(
+            f"{asking[-1].origin(('sandbox',))}: `sandbox` is required, and this version has none",
+            hint="Run claw in a container or a virtual machine, and set `sandbox.mode` to `off`.",
+        )
 
 
 def _of_a_project(value: Any) -> tuple[Any, list[str]]:
@@ -216,7 +249,7 @@ def _flags(flags: Mapping[str, Any]) -> list[_Source]:
     ]
 
 
-def _settings_flag(settings_file: str | None, cwd: str) -> list[_Source]:
+def _settings_flag(settings_file: str | None, cwd: str, told: list[Problem]) -> list[_Source]:
     """``--settings FILE`` or ``--settings '{...}'``."""
     if settings_file is None:
         return []
@@ -225,7 +258,7 @@ def _settings_flag(settings_file: str | None, cwd: str) -> list[_Source]:
     if not settings_file.strip():
         raise ConfigError("--settings is empty", hint=hint)
     if settings_file.lstrip()[0] in '{["':
-        path = "--settings"
+        path = INLINE
         found: FileBytes | None = FileBytes(settings_file.encode("utf-8", "surrogateescape"))
     else:
         path = os.path.join(cwd, os.path.expanduser(settings_file))
@@ -233,8 +266,9 @@ def _settings_flag(settings_file: str | None, cwd: str) -> list[_Source]:
     if found is None:
         raise ConfigError(f"--settings: there is no file {path}", hint=hint)
     source = _source("flags", path, found, problems)
-    if problems:
-        raise ConfigError(str(problems[0]), hint=problems[0].hint or hint)
+    told += [problem for problem in problems if problem.code == "no_effect"]
+    if wrong := [problem for problem in problems if problem.code != "no_effect"]:
+        raise ConfigError(str(wrong[0]), hint=wrong[0].hint or hint)
     return [source]
 
 

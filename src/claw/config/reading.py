@@ -10,7 +10,16 @@ from typing import Any
 import msgspec
 
 from claw.config.check import Problem, kind_name
-from claw.config.lines import Lines, Path, dotted, ends_open, find_lines, line_at, line_too_deep
+from claw.config.lines import (
+    Lines,
+    Path,
+    begins_list,
+    dotted,
+    ends_open,
+    find_lines,
+    line_at,
+    line_too_deep,
+)
 
 __all__ = ["Decoded", "FileBytes", "decode_settings", "lost_list", "read_bytes"]
 
@@ -186,7 +195,7 @@ def _salvaged(text: str, flaw: Problem, *, cut_off: bool = False) -> Decoded:
     rules = _find_rules(text.replace("\0", ""))
     unsure = flaw.code == "unreadable" or "\0" in text or "{" not in text
     if cut_off or "\ufffd" in text:
-        unsure = unsure or "deny" not in rules.values
+        unsure = unsure or not begins_list(text, "permissions", "deny")
     value = {"permissions": rules.values} if rules.values else {}
     message = f"{flaw.message}; of this file only the deny and ask rules that can be read count"
     told = msgspec.structs.replace(flaw, message=message)

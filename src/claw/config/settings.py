@@ -9,6 +9,7 @@ from claw.types.permissions import MODE_ALIASES, PermissionMode
 
 __all__ = [
     "LATER_KEYS",
+    "WITHOUT_EFFECT",
     "Compaction",
     "HookCommand",
     "HookGroup",
@@ -20,7 +21,27 @@ __all__ = [
     "settings_schema",
 ]
 
-# Known, and for parts of claw that do not exist yet: accepted, without effect.
+# Known, for parts of claw that do not exist yet: accepted, and whoever sets one is told
+# what this version does instead.
+WITHOUT_EFFECT = {
+    "compaction": "compacts no conversation",
+    "editorMode": "has one way of editing a line",
+    "hooks.Notification": "fires no such hook",
+    "hooks.PermissionRequest": "fires no such hook",
+    "hooks.PreCompact": "fires no such hook",
+    "hooks.SessionEnd": "fires no such hook",
+    "hooks.SessionStart": "fires no such hook",
+    "hooks.SubagentStop": "fires no such hook",
+    "mcpServers": "has no MCP servers",
+    "notifications": "sends no notifications",
+    "plugins": "has no plugins",
+    "retention": "deletes no session",
+    "sandbox": "has no sandbox, and commands run with your own rights",
+    "statusLine": "has no status line",
+    "telemetry": "sends no telemetry",
+    "theme": "has one theme",
+}
+# Those of them whose values nobody looks at.
 LATER_KEYS = (
     "editorMode",
     "mcpServers",

@@ -124,9 +124,9 @@ def _reading(spec: ToolSpec, path: str, seen: Observed, mode: PermissionMode) ->
     if mode == "bypassPermissions":
         return _allow(mode, "this mode asks nobody")
     if not seen.inside:
-        return _ask(mode, f"`{spec.name}` would read outside the workspace: {path}")
+        return _ask(mode, f"`{spec.name}` would read outside the workspace: {_brief(path)}")
     if seen.private:
-        return _ask(mode, f"`{spec.name}` would read a file that may hold secrets: {path}")
+        return _ask(mode, f"`{spec.name}` would read a file that may hold secrets: {_brief(path)}")
     return _allow(mode, "reads inside the workspace")
 
 
@@ -138,12 +138,16 @@ def _writing(spec: ToolSpec, path: str, seen: Observed, mode: PermissionMode) ->
             f"the session is in {mode} mode",
         )
     if seen.protected:
-        reason = f"{path} is protected against file tools in every mode: {seen.protected}"
+        reason = f"{_brief(path)} is protected against file tools in every mode: {seen.protected}"
         return Decision("deny", reason, "protected")
     if mode == "bypassPermissions":
         return _allow(mode, "this mode asks nobody")
     if not seen.inside:
-        return _ask(mode, f"`{spec.name}` would write outside the workspace: {path}")
+        return _ask(mode, f"`{spec.name}` would write outside the workspace: {_brief(path)}")
+    if mode == "acceptEdits" and seen.private:
+        return _ask(mode, f"`{spec.name}` would write a file that may hold secrets: {_brief(path)}")
+    if mode == "acceptEdits" and seen.obeyed:
+        return _ask(mode, f"`{spec.name}` would write {_brief(path)}: {seen.obeyed}")
     if mode == "acceptEdits":
         return _allow(mode, "edits inside the workspace")
     return _ask(mode, f"`{spec.name}` changes files")
@@ -159,6 +163,10 @@ def _executing(spec: ToolSpec, mode: PermissionMode) -> Decision:
     if mode == "bypassPermissions":
         return _allow(mode, "this mode asks nobody")
     return _ask(mode, f"`{spec.name}` may change anything that you can change")
+
+
+def _brief(path: str) -> str:
+    return path if len(path) <= 200 else path[:200] + "..."
 
 
 def _allow(mode: PermissionMode, reason: str) -> Decision:

@@ -10,7 +10,8 @@ Deny and ask rules match as widely as they can, allow rules as narrowly as they 
   ``/x`` start at the workspace, ``x`` names it at any depth, ``//x`` is an absolute
   path, ``~/x`` is in the home directory. What a pattern names includes what lies
   beneath it. Rules with a path hold for all tools of a family: one on Read, Grep or
-  Glob for every reading of that path, one on Edit or Write for every writing. A
+  Glob for every reading of that path, one on Edit or Write for every writing (of
+  allow rules with a path only ``Edit``: ``Write(x)`` allows no edit). A
   search that starts *above* a denied path is not refused; ``keeps_unread`` names the
   patterns that it has to leave out.
 
@@ -171,6 +172,8 @@ def covers(rule: Rule, spec: ToolSpec, seen: Observed) -> bool:
         return names_tool(rule, spec)
     if not _concerns(rule, spec, seen):
         return False
+    if isinstance(seen.effect, WritePath) and rule.tool != "Edit" and not names_tool(rule, spec):
+        return False  # an allow for Edit is one for every change of that path; others are not
     if isinstance(seen.effect, Execute):
         return _allows_command(rule.content, seen.effect.command)
     # A relative pattern speaks of the workspace only; ``real`` is for absolute ones.

@@ -166,7 +166,12 @@ class Harness:
         return trajectory(self.entries, names)
 
     async def __aenter__(self) -> Harness:
-        wishes = {"cwd": str(self.workspace), "session_id": SESSION, "env": self._env()}
+        wishes: dict[str, Any] = {
+            "cwd": str(self.workspace),
+            "session_id": SESSION,
+            "origin": "sdk",
+            "env": self._env(),
+        }
         if "session" in self._wishes:
             del wishes["session_id"]
         self._house = await furnish(

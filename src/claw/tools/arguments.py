@@ -11,9 +11,16 @@ from msgspec.structs import FieldInfo, fields
 
 from claw.errors import ToolFailed
 
-__all__ = ["input_schema", "parse_arguments"]
+__all__ = ["brief", "input_schema", "parse_arguments"]
+
+_QUOTED = 200  # characters
 
 T = TypeVar("T", bound=msgspec.Struct)
+
+
+def brief(argument: str) -> str:
+    """An argument as messages quote it."""
+    return argument if len(argument) <= _QUOTED else argument[:_QUOTED] + "..."
 
 
 def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

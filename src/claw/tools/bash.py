@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from claw.errors import ToolFailed
 from claw.ports import Command, Processes, ProcessResult, ToolCall, Workspace
@@ -23,13 +24,14 @@ from claw.tools.arguments import parse_arguments
 from claw.tools.descriptions import description, schema
 from claw.tools.terminal import plain_text
 from claw.types.effects import Effect, Execute, ReadPath
+from claw.types.messages import Text
 from claw.types.tools import ToolOutput, ToolSpec
 
 __all__ = ["Bash", "BashArguments"]
 
 _TIMEOUT = 120_000  # milliseconds
 _LONGEST = 600_000
-_KEEP = 1024 * 1024  # bytes of output at each end
+_KEEP = 3 * 1024 * 1024  # bytes of output at each end; several copies exist for a moment
 _PROGRESS_EVERY = 0.1  # seconds
 _PROGRESS_SIZE = 4000  # bytes shown at a time
 
@@ -90,7 +92,10 @@ class Bash:
             result = await self._start(args, report, call)
         if result.ended == "not_started":
             raise ToolFailed(f"The command did not start: {result.error}.")
-        output, reported = report.taken_from(_joined(result))
+        joined = _joined(result)
+        result = replace(result, stdout=b"")  # it may be large: one copy is enough
+        output, reported = report.taken_from(joined)
+        del joined
         notes += self._follow(reported)
         if result.error:
             notes.append(result.error)
@@ -169,7 +174,8 @@ def _joined(result: ProcessResult) -> bytes:
     if not result.omitted:
         return result.stdout
     gap = f"\n[... {result.omitted:,} bytes omitted ...]\n".encode()
-    return result.stdout[:_KEEP] + gap + result.stdout[_KEEP:]
+    kept = memoryview(result.stdout)
+    return b"".join((kept[:_KEEP], gap, kept[_KEEP:]))
 
 
 def _output(text: str, result: ProcessResult, args: BashArguments, notes: list[str]) -> ToolOutput:
@@ -183,4 +189,5 @@ def _output(text: str, result: ProcessResult, args: BashArguments, notes: list[s
     lines = [f"[{line}]" for line in (status, *notes)]
     body = text if text.endswith("\n") or not text else text + "\n"
     failed = result.ended == "timeout" or result.exit_code != 0
-    return ToolOutput.of(body + "\n".join(lines), is_error=failed)
+    content = (Text(body + "\n".join(lines)),)
+    return ToolOutput(content, is_error=failed, omitted=result.omitted)

@@ -13,13 +13,13 @@ from msgspec import Meta
 
 from claw.errors import ToolFailed
 from claw.ports import FileContent, ToolCall, Workspace
-from claw.tools.arguments import parse_arguments
+from claw.tools.arguments import brief, parse_arguments
 from claw.tools.descriptions import description, schema
 from claw.tools.diff import Span, hunks
 from claw.tools.encoding import DecodedText, decode_text
 from claw.tools.ledger import ReadLedger
 from claw.tools.read import MOST_BYTES
-from claw.types.effects import Effect, WritePath
+from claw.types.effects import Effect, ReadPath, WritePath
 from claw.types.tools import ToolOutput, ToolSpec
 
 __all__ = ["Edit", "EditArguments"]
@@ -63,7 +63,8 @@ class Edit:
         return args
 
     def effects(self, args: EditArguments) -> tuple[Effect, ...]:
-        return (WritePath(args.file_path),)
+        # What it says of a change, or of a text that was not found, shows the file.
+        return (WritePath(args.file_path), ReadPath(args.file_path))
 
     def preview(self, args: EditArguments) -> str:
         try:
@@ -132,7 +133,7 @@ def _replaced(text: str, spans: list[Span]) -> str:
 
 
 def _not_found(args: EditArguments, text: str) -> str:
-    said = f"`old_string` was not found in {args.file_path}; nothing was changed."
+    said = f"`old_string` was not found in {brief(args.file_path)}; nothing was changed."
     if "\r\n" in text and "\r" not in args.old_string and "\n" in args.old_string:
         with_endings = args.old_string.replace("\n", "\r\n")
         if with_endings in text:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from claw.ports import ToolCall, Workspace
-from claw.tools.arguments import parse_arguments
+from claw.tools.arguments import brief, parse_arguments
 from claw.tools.descriptions import description, schema
 from claw.tools.patterns import literal_prefix, path_matcher
 from claw.tools.query import Searcher
@@ -57,7 +57,7 @@ class Glob:
         paths = [hit.path for hit in found.hits]
         notes = [f"[{note}]" for note in found.notes]
         if not paths:
-            said = f"No files match `{args.pattern}` in `{args.path}`."
+            said = f"No files match `{brief(args.pattern)}` in `{brief(args.path)}`."
             return ToolOutput.of("\n".join([said, *notes]), display="no files")
         count = f"Found {len(paths)} file{'s' * (len(paths) != 1)}"
         if len(paths) > _MOST:

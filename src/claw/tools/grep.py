@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from claw.ports import ToolCall, Workspace
-from claw.tools.arguments import parse_arguments
+from claw.tools.arguments import brief, parse_arguments
 from claw.tools.descriptions import description, schema
 from claw.tools.query import Found, Hit, Query, Searcher
 from claw.types.effects import Effect, ReadPath
@@ -94,6 +94,7 @@ class Grep:
             multiline=args.multiline,
             before=args.before or args.around,
             after=args.after or args.around,
+            private=seen.private,
             most=min(args.head_limit or _HIGHEST, _HIGHEST),
         )
         found = await self._searcher.lines(query)
@@ -109,7 +110,7 @@ def _rendered(found: Found, query: Query) -> tuple[str, str]:
         notes.append(f"[the first {len(shown)} are shown: narrow the search or raise `head_limit`]")
     if not found.hits:
         return "\n".join(
-            [f"No matches for `{query.pattern}` in `{query.path}`.", *notes]
+            [f"No matches for `{brief(query.pattern)}` in `{brief(query.path)}`.", *notes]
         ), "no matches"
     files = len({hit.path for hit in found.hits})
     if query.mode == "files_with_matches":

@@ -48,7 +48,7 @@ class PlainSearch:
             await asyncio.sleep(0)  # other tasks, and a cancellation, get their turn
             if not wanted(path) or self._hidden(path):
                 continue
-            if is_secret(path) and path != query.path:
+            if not query.private and any(map(is_secret, _prefixes(path.lower()))):
                 continue
             try:
                 data = self._workspace.read(path, limit=_MOST_BYTES).data
@@ -58,6 +58,12 @@ class PlainSearch:
             if decoded is not None:
                 _search_text(path, decoded.text.removesuffix("\n"), pattern, query, found)
         return found
+
+
+def _prefixes(path: str) -> list[str]:
+    """The path and the directories above it."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _search_text(

@@ -11,15 +11,21 @@ from claw.tools.patterns import beneath, path_matcher
 
 __all__ = ["SECRETS", "WIDEST", "Found", "Hit", "Query", "Searcher"]
 
-SECRETS = "{.env,.env.*,.envrc,.netrc,.pgpass,.git-credentials,id_rsa,id_ed25519,id_ecdsa}"
-"""Files that hold secrets by convention: searched only when they are named themselves."""
+_SECRET_FILES = ".env,.env.*,.envrc,.netrc,.pgpass,.git-credentials,.pypirc,.htpasswd"
+_SECRET_KEYS = "id_rsa,id_dsa,id_ecdsa,id_ed25519"
+_SECRET_FOLDERS = ".ssh,.gnupg,.aws,.password-store"
+SECRETS = f"{{{_SECRET_FILES},{_SECRET_KEYS},{_SECRET_FOLDERS}}}"
+"""What holds secrets by convention, in any case: searched only when it is named itself."""
 
 WIDEST = 500
 """Characters of a line that are shown."""
 
 
 class Query(msgspec.Struct, frozen=True):
-    """``path`` is relative to the root or absolute, with links resolved."""
+    """``path`` is relative to the root or absolute, with links resolved.
+
+    ``private``: secrets were asked for, so they are searched too.
+    """
 
     pattern: str
     path: str
@@ -31,6 +37,7 @@ class Query(msgspec.Struct, frozen=True):
     before: int = 0
     after: int = 0
     most: int = 250
+    private: bool = False
 
     def path_filter(self) -> Callable[[str], bool]:
         """Whether ``glob`` wants a path, seen from the root or from where the search starts."""

@@ -63,7 +63,7 @@ class Read:
             return ToolOutput.of(f"{content.real} is a binary file of {size:,} bytes: not shown.")
         self._ledger.note(content.real, content.digest)
         text, shown = _numbered(content, decoded, max(args.offset, 1), args.limit)
-        return ToolOutput.of(text, display=f"{shown} lines")
+        return ToolOutput.of(text, display=f"{shown} line{'' if shown == 1 else 's'}")
 
 
 def _numbered(

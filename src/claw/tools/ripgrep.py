@@ -104,7 +104,9 @@ def _reason(result: ProcessResult, said: str) -> str:
 
 
 def _options(query: Query) -> list[str]:
-    options = [*_LISTING, f"--glob=!{SECRETS}", "--no-heading", "--with-filename"]
+    options = [*_LISTING, "--no-heading", "--with-filename"]
+    if not query.private:
+        options.append(f"--iglob=!{SECRETS}")
     if query.ignore_case:
         options.append("--ignore-case")
     if query.multiline:
@@ -165,4 +167,4 @@ def _collect(output: bytes, query: Query, hidden: Callable[[str], bool], found: 
 
 
 def _shown_path(name: bytes) -> str:
-    return name.decode("utf-8", "replace").removeprefix("./")
+    return name.decode("utf-8", "backslashreplace").removeprefix("./")

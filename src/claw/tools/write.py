@@ -51,13 +51,15 @@ class Write:
         return (WritePath(args.file_path),)
 
     def preview(self, args: WriteArguments) -> str:
-        """The diff against what is there; the content itself where nothing can be compared."""
+        """The diff against what was read; the content itself where nothing can be compared."""
         try:
             before = self._current(args.file_path)
         except ToolFailed:
             before = None
         if before is None:
             return f"Create {args.file_path}\n{args.content}"
+        if self._ledger.seen(before.real) != before.digest:  # its content is nobody's business
+            return f"Replace {args.file_path}, unless it still has to be read\n{args.content}"
         return f"Replace {args.file_path}\n{_difference(before, args.content)}"
 
     async def run(self, args: WriteArguments, call: ToolCall) -> ToolOutput:

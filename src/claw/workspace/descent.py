@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 
 import msgspec
 
@@ -80,19 +81,18 @@ def carries(pid: int, mark: str) -> bool:
     return mark.encode() in environ or b"PATH=" not in environ
 
 
-def family(leader: int, mark: str) -> list[Process]:
+def family(leader: int, is_ours: Callable[[Process], bool]) -> list[Process]:
     """Everybody who belongs to the command led by ``leader``, the dead included.
 
-    Members of its session and group, orphans that came to this process with the
-    command's ``mark``, and all their descendants.
+    Members of its session and group, children of this process of which ``is_ours``
+    claims that they came from the command, and all their descendants.
     """
     everybody = _everybody()
     me = os.getpid()
     belong = {
         p.pid
         for p in everybody.values()
-        if leader in (p.pid, p.session, p.group)
-        or (p.parent == me and p.alive and carries(p.pid, mark))
+        if leader in (p.pid, p.session, p.group) or (p.parent == me and is_ours(p))
     }
     grown = True
     while grown:

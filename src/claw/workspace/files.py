@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from claw.errors import ToolFailed
@@ -14,12 +14,13 @@ from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
 from claw.workspace.git_directory import linked_git_directory
 from claw.workspace.opening import open_regular, parent_of, real_path
 from claw.workspace.replacing import current_file, digest, read_all, replace_file
-from claw.workspace.sensitive import is_private, why_protected
+from claw.workspace.sensitive import is_private, why_obeyed, why_protected
 from claw.workspace.walking import similar_files, walk
 
 __all__ = ["LocalWorkspace"]
 
 _MOST_OBSERVED = 4096  # paths remembered from observe() to the moment they are opened
+_LONGEST = 4095  # bytes of a path; what is made deeper, other programs cannot open
 _REASONS = {
     errno.EISDIR: "is a directory. Use Glob to see what is in it.",
     errno.EINVAL: "is not a regular file but a device, pipe or socket: not opened.",
@@ -28,7 +29,7 @@ _REASONS = {
     errno.ELOOP: "is a loop of symbolic links.",
     errno.EACCES: "may not be accessed: permission denied.",
     errno.EPERM: "may not be accessed: operation not permitted.",
-    errno.ENAMETOOLONG: "is too long for a file name.",
+    errno.ENAMETOOLONG: "is too long for a path or a file name.",
     errno.ENOSPC: "could not be written: the disk is full. Nothing was changed.",
     errno.EROFS: "is on a read-only file system.",
 }
@@ -66,7 +67,10 @@ class LocalWorkspace:
             raise ToolFailed(f"The workspace {self._root} does not exist (any more).")
 
     def observe(self, effects: Sequence[Effect]) -> Facts:
-        return Facts(tuple(self._look_at(effect) for effect in effects))
+        paths = [effect.path for effect in effects if isinstance(effect, ReadPath | WritePath)]
+        # Once a path, so that all effects on it are judged by one answer.
+        reals = {path: self._resolve(path) for path in dict.fromkeys(paths)}
+        return Facts(tuple(self._look_at(effect, reals) for effect in effects))
 
     def read(self, path: str, *, limit: int) -> FileContent:
         real = self._resolve_file(path)
@@ -75,8 +79,8 @@ class LocalWorkspace:
             try:
                 if found.st_size > limit:
                     raise ToolFailed(
-                        f"{path} has {found.st_size:,} bytes, more than the {limit:,} that are "
-                        "read at once. Use Grep, or Bash with `head`, `tail` or `sed -n`."
+                        f"{_brief(path)} has {found.st_size:,} bytes, more than the {limit:,} "
+                        "that are read at once. Use Grep, or Bash with `head`, `tail` or `sed -n`."
                     )
                 data = read_all(fd, found.st_size)
             finally:
@@ -89,8 +93,8 @@ class LocalWorkspace:
             self._translated(path),
             parent_of(real, self._base(real), create=expect is None) as (directory, name),
         ):
-            before = current_file(directory, name, path, expect)
-            mode = replace_file(directory, name, path, data, before)
+            before = current_file(directory, name, _brief(path), expect)
+            mode = replace_file(directory, name, _brief(path), data, before)
         return FileContent(data, real, digest(data), mode)
 
     def files(self, path: str, *, limit: int) -> Sequence[str]:
@@ -108,10 +112,10 @@ class LocalWorkspace:
 
     # -- from a path to the place it leads to
 
-    def _look_at(self, effect: Effect) -> Observed:
+    def _look_at(self, effect: Effect, reals: Mapping[str, str]) -> Observed:
         if not isinstance(effect, ReadPath | WritePath):
             return Observed(effect, real=self._root)
-        real = self._resolve(effect.path)
+        real = reals[effect.path]
         while len(self._observed) >= _MOST_OBSERVED:
             del self._observed[next(iter(self._observed))]
         self._observed[effect.path] = real
@@ -123,6 +127,7 @@ class LocalWorkspace:
             inside=bool(self._inside_of(real)) or (not writes and self._is_own(real)),
             protected=self._why_protected(real) if writes else "",
             private=is_private(real),
+            obeyed=why_obeyed(real, inside_of=self._inside_of(real)) if writes else "",
         )
 
     def _resolve(self, path: str) -> str:
@@ -132,15 +137,16 @@ class LocalWorkspace:
             raise ToolFailed("The path contains a NUL character; no file has such a name.")
         full = os.path.join(self._root, self._without_tilde(path))
         try:
-            full.encode()
+            if len(full.encode()) > _LONGEST:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
             real = real_path(full)
             real.encode()  # what cannot be shown cannot be put on record either
         except (OSError, UnicodeError) as error:
             raise self._explain(error, path) from error
         if real.startswith(("/proc/", "/sys/")):
             raise ToolFailed(
-                f"{path} leads to {real}, which is no stored file but a view of the kernel: "
-                "file tools do not touch it."
+                f"{_brief(path)} leads to {_brief(real)}, which is no stored file "
+                "but a view of the kernel: file tools do not touch it."
             )
         return real
 
@@ -149,14 +155,16 @@ class LocalWorkspace:
         real = self._resolve(path)
         if self._observed.get(path, real) != real:
             raise ToolFailed(
-                f"{path} leads elsewhere than a moment ago, when it was checked: "
+                f"{_brief(path)} leads elsewhere than a moment ago, when it was checked: "
                 "nothing was touched. Try again."
             )
         return real
 
     def _resolve_file(self, path: str) -> str:
         if path.endswith("/"):
-            raise ToolFailed(f"{path} ends with a slash, so it names a directory, not a file.")
+            raise ToolFailed(
+                f"{_brief(path)} ends with a slash, so it names a directory, not a file."
+            )
         return self._resolve_again(path)
 
     def _without_tilde(self, path: str) -> str:
@@ -204,7 +212,7 @@ class LocalWorkspace:
     def _explain(self, error: OSError | UnicodeError, path: str) -> ToolFailed:
         if isinstance(error, UnicodeError):
             return ToolFailed("The path contains characters that no file name can have.")
-        shown = path if len(path) <= 200 else path[:200] + "..."
+        shown = _brief(path)
         if isinstance(error, FileNotFoundError):
             return ToolFailed(f"{shown} does not exist.{self._what_was_meant(path)}")
         why = _REASONS.get(error.errno or 0, f"failed: {error.strerror}")
@@ -214,7 +222,11 @@ class LocalWorkspace:
         full = os.path.normpath(os.path.join(self._root, self._without_tilde(path)))
         # Outside, names are told only by what policy allows to be read.
         found = similar_files(full, self._root) if self._inside_of(full) else []
-        similar = [self._relative(file) or file for file in found]
+        similar = [_brief(self._relative(file) or file) for file in found]
         if similar:
             return f" Did you mean {' or '.join(similar)}?"
         return f" Paths are relative to {self._root}."
+
+
+def _brief(path: str) -> str:
+    return path if len(path) <= 200 else path[:200] + "..."

@@ -37,11 +37,14 @@ if [ -n "${groups# }" ]; then
   for group in $groups; do kill -KILL "-$group"; done
 fi
 [ -r /proc/self/environ ] || exit 0
+# A child that was just started carries the mark only after its exec: look for a while.
 rounds=0
-while [ $rounds -lt 20 ]; do
+empty=0
+while [ $rounds -lt 30 ] && [ $empty -lt 11 ]; do
   rounds=$((rounds + 1))
+  empty=$((empty + 1))
   marked=$(grep -lsF "$1" /proc/[0-9]*/environ)
-  [ -n "$marked" ] || exit 0
+  [ -z "$marked" ] || empty=0
   for file in $marked; do
     pid=${file#/proc/}
     kill -KILL "${pid%/environ}"

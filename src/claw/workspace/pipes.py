@@ -37,9 +37,9 @@ class Output:
 
     def joined(self) -> tuple[bytes, int]:
         """What was kept, and how many bytes are missing after the first ``keep``."""
-        tail = b"".join(self._tail)
-        surplus = max(len(tail) - self._keep, 0)
-        return bytes(self._head) + tail[surplus:], self._dropped + surplus
+        surplus = max(self._tail_size - self._keep, 0)  # less than the first piece holds
+        first, *rest = self._tail or (b"",)
+        return b"".join((self._head, first[surplus:], *rest)), self._dropped + surplus
 
     def take_rest(self) -> None:
         """Take what is in the pipe now, without waiting."""

@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 from msgspec.structs import replace
@@ -46,11 +47,27 @@ class LocalProcesses:
     ended too; ``ProcessResult.error`` then says so.
     """
 
-    def __init__(self, root: str, environ: Mapping[str, str], guard: Guard) -> None:
+    def __init__(
+        self,
+        root: str,
+        environ: Mapping[str, str],
+        guard: Guard,
+        *,
+        added: Mapping[str, str] | None = None,
+        owns_process: bool = False,
+    ) -> None:
+        """``added`` is what the user wants children to see besides, whatever its names.
+
+        ``owns_process``: whatever becomes a child of this process came from a command,
+        so also what hid its origin is ended. True for a program of its own, not where
+        the host may have children in sessions of their own.
+        """
         self._root = root
-        self._environ = child_environment(environ)
+        self._environ = child_environment(environ) | dict(added or {})
         self._outer_mark = environ.get(MARK_VARIABLE, "")
         self._guard = guard
+        self._owns_process = owns_process and os.getpid() != 1  # init adopts strangers
+        self._inherited: frozenset[int] = frozenset()
         self._count = 0
         self._leaders: set[int] = set()
 
@@ -58,6 +75,7 @@ class LocalProcesses:
         self, command: Command, on_output: Callable[[bytes], None] | None = None
     ) -> ProcessResult:
         if self._count == 0:
+            self._inherited = frozenset(own_children())  # whoever became claw left them
             adopt_orphans()
         self._count += 1
         # A claw inside a claw's command keeps the outer mark beside its own.
@@ -71,7 +89,8 @@ class LocalProcesses:
         try:
             self._guard.start(self._environ)
             command = replace(command, argv=(program, *command.argv[1:]))
-            child = _Child(command, cwd, environ, mark, on_output)
+            is_ours = partial(self._came_from, mark)
+            child = _Child(command, cwd, environ, is_ours, on_output)
         except (OSError, ValueError) as problem:
             error = _why(problem, command.argv[0], cwd)
             return ProcessResult(None, b"", ended="not_started", error=error)
@@ -85,7 +104,14 @@ class LocalProcesses:
             child.close()
 
     def close(self) -> None:
-        """Dismiss the guard; no command may be running."""
+        """End what commands left behind, and dismiss the guard; no command may be running.
+
+        Blocks where somebody is left: for ``_GRACE_LEFTOVER`` and a few milliseconds.
+        """
+        for number, seconds in ((signal.SIGTERM, _GRACE_LEFTOVER), (signal.SIGKILL, _GIVE_UP)):
+            limit = time.monotonic() + seconds
+            while self._signal_strays(number) and time.monotonic() < limit:
+                time.sleep(0.005)
         self._guard.close()
 
     async def _attend(self, child: _Child, timeout: float | None) -> ProcessResult:
@@ -115,12 +141,33 @@ class LocalProcesses:
         strangers = set(own_children()) - self._leaders - {self._guard.pid}
         return any(
             found is not None
-            and (
-                child.pid in (found.session, found.group)
-                or (found.alive and carries(found.pid, child.mark))
-            )
+            and (child.pid in (found.session, found.group) or child.is_ours(found))
             for found in map(process, strangers)
         )
+
+    def _came_from(self, mark: str, found: Process) -> bool:
+        """Whether a child of this process came from the command with this mark."""
+        if found.alive and carries(found.pid, mark):
+            return True
+        # Whose it is cannot be told while other commands run: the last one ends it.
+        return len(self._leaders) <= 1 and self._is_stray(found)
+
+    def _is_stray(self, found: Process) -> bool:
+        """A command cannot enter this process's session: who is in it was started elsewhere."""
+        known = self._leaders | self._inherited | {self._guard.pid}
+        return self._owns_process and found.pid not in known and found.session != os.getsid(0)
+
+    def _signal_strays(self, number: signal.Signals) -> bool:
+        """Signal strays and their descendants, bury the dead; whether any are left."""
+        if not self._owns_process or self._guard.pid is None:
+            return False
+        strays = family(-1, self._is_stray)
+        for stray in strays:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(stray.pid, number)
+            with suppress(ChildProcessError):
+                os.waitpid(stray.pid, os.WNOHANG)
+        return bool(strays)
 
 
 async def _end_cancelled(child: _Child) -> None:
@@ -140,10 +187,10 @@ class _Child:
         command: Command,
         cwd: str,
         environ: Mapping[str, str],
-        mark: str,
+        is_ours: Callable[[Process], bool],
         on_output: Callable[[bytes], None] | None,
     ) -> None:
-        self.mark = mark
+        self.is_ours = is_ours
         self._loop = asyncio.get_running_loop()
         self._popen = subprocess.Popen(
             command.argv,
@@ -206,7 +253,7 @@ class _Child:
         self._finish_off()
 
     def family(self) -> list[Process]:
-        found = family(self.pid, self.mark)
+        found = family(self.pid, self.is_ours)
         self._seen.update(p.pid for p in found)
         return found
 

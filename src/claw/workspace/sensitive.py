@@ -1,4 +1,4 @@
-"""Which files a file tool must not write, and which hold secrets by convention.
+"""Which files a file tool must not write, which deserve a question, which hold secrets.
 
 Pure: on real paths. Names are compared without regard to case and without trailing
 dots and spaces, because some file systems do the same.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 
-__all__ = ["is_private", "why_protected"]
+__all__ = ["is_private", "why_obeyed", "why_protected"]
 
 # Git runs hooks and configured programs; these tools obey their folders at the next start.
 _FOLDERS = {
@@ -49,6 +50,21 @@ _START_UP = [
     ".config/environment.d",
     "Library/LaunchAgents",
 ]
+# What is written there runs, or is believed, at somebody's next step.
+_OBEYED_FOLDERS = {
+    ".husky": "git runs what is in it",
+    ".vscode": "the editor runs and obeys what is in it",
+    ".idea": "the editor runs and obeys what is in it",
+}
+_OBEYED_FILES = {
+    ".envrc": "the shell runs it on entering the directory",
+    ".pre-commit-config.yaml": "git runs what it names",
+    ".npmrc": "the package manager obeys it",
+    ".ripgreprc": "ripgrep obeys it and can run programs that it names",
+    "claude.md": "agents obey it",
+    "claude.local.md": "agents obey it",
+    "agents.md": "agents obey it",
+}
 _PRIVATE_FILES = frozenset(
     [
         ".envrc",
@@ -89,10 +105,27 @@ def why_protected(real: str, *, inside_of: str, home: str, guarded: Sequence[str
     return ""
 
 
+def why_obeyed(real: str, *, inside_of: str) -> str:
+    """Why a person should see what is written to ``real``: a tool obeys it later. Else empty.
+
+    ``inside_of`` as for ``why_protected``.
+    """
+    *folders, name = map(_folded, real[len(inside_of.rstrip("/")) :].split("/"))
+    for folder in folders:
+        if folder in _OBEYED_FOLDERS:
+            return _OBEYED_FOLDERS[folder]
+    if (".github", "workflows") in pairwise(folders):
+        return "the build service runs it"
+    if name.startswith(".yarnrc"):
+        return _OBEYED_FILES[".npmrc"]
+    return _OBEYED_FILES.get(name, "")
+
+
 def is_private(real: str) -> bool:
     """Whether ``real`` holds secrets by convention: ``.env`` files, keys, credentials."""
-    *folders, name = [_folded(part) for part in real.split("/")]
-    if name in _PRIVATE_FILES or not _PRIVATE_FOLDERS.isdisjoint(folders):
+    parts = [_folded(part) for part in real.split("/")]
+    name = parts[-1]
+    if name in _PRIVATE_FILES or not _PRIVATE_FOLDERS.isdisjoint(parts):
         return True
     return name == ".env" or (name.startswith(".env.") and not name.endswith(_EXAMPLES))
 

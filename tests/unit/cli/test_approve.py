@@ -48,10 +48,20 @@ class Person:
         self.seen = Watched()
         self.approver = TerminalApprover(Screen(PLAIN, self.seen, self.seen), self.line)
 
-    async def answers(self, typed: bytes, question: Question = QUESTION) -> Answer:
+    async def answers(
+        self,
+        typed: bytes,
+        question: Question = QUESTION,
+        *,
+        then: bytes = b"",
+        and_then: bytes = b"",
+    ) -> Answer:
+        """Type, and type again each time that the question is repeated."""
         task = asyncio.ensure_future(self.approver.ask(question))
-        await self.seen.asked.wait()
-        os.write(self.keyboard, typed)
+        for keys in filter(None, (typed, then, and_then)):
+            await asyncio.wait_for(self.seen.asked.wait(), 5)
+            self.seen.asked.clear()
+            os.write(self.keyboard, keys)
         return await asyncio.wait_for(task, 5)
 
 
@@ -74,7 +84,13 @@ def person() -> Iterator[Person]:
         (b"\x04", Answer(False, "denied by user approval prompt")),
         (b"no  not that file \n", Answer(False, "denied by user approval prompt: not that file")),
         ("n nö\n".encode(), Answer(False, "denied by user approval prompt: nö")),
-        (b"what?\ny please\ny\n", Answer(True)),
+        (b"y.\n", Answer(True)),
+        (b"Yes!\n", Answer(True)),
+        (b"no, too dangerous\n", Answer(False, "denied by user approval prompt: too dangerous")),
+        (
+            b"n \x1b[200~see a.py\x1b[201~\n",
+            Answer(False, "denied by user approval prompt: see a.py"),
+        ),
     ],
 )
 async def test_answers(person: Person, typed: bytes, answer: Answer):
@@ -93,8 +109,42 @@ async def test_the_question_shows_all_that_would_run(person: Person):
 
 async def test_no_rule_is_taken_where_none_was_offered(person: Person):
     question = Question("c1", "Bash", "ls", "why")
-    answer = await person.answers(b"a\nn\n", question)
+    answer = await person.answers(b"a\n", question, then=b"n\n")
     assert answer == Answer(False, "denied by user approval prompt")
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        b"some text I pasted\ny\n",
+        b"y\ny\n",
+        b"y\nand more",
+        b"y\n\n",
+        b"\x1b[200~y\n\x1b[201~",
+        b"\x1b[200~y\x1b[201~\n",
+        b"\x1b[200~text\ny\n",
+        b"a\ne\n",
+        b"y\x04",
+        b"y please\n",
+        b"what?\n",
+    ],
+)
+async def test_what_was_pasted_or_is_unclear_allows_nothing(person: Person, pasted: bytes):
+    answer = await person.answers(pasted, then=b"n too long\n")
+    assert answer == Answer(False, "denied by user approval prompt: too long")
+    shown = person.seen.getvalue()
+    assert "press Enter" in shown
+    assert shown.count("[y/N]: ") == 2
+
+
+async def test_after_what_was_thrown_away_a_typed_answer_counts(person: Person):
+    assert (await person.answers(b"some text\ny\n", then=b"y\n")).allow
+
+
+async def test_a_paste_that_comes_slowly_is_one_paste(person: Person):
+    answer = await person.answers(b"\x1b[200~some text\n", then=b"y\n", and_then=b"n\n")
+    assert not answer.allow
+    assert person.seen.getvalue().count("[y/N]: ") == 3
 
 
 async def test_what_was_typed_before_is_no_answer(person: Person):

@@ -84,11 +84,14 @@ def test_modes_have_aliases(name: str, mode: str):
 def test_limits_and_the_rest_arrive():
     wished = wishes(
         *("--max-turns", "3", "--max-time", "1.5", "--max-budget-tokens", "100"),
+        *("--max-budget-usd", "0.25", "--fallback-model", "a, b", "--fallback-model", "c"),
         *("--on-denied", "fail", "--resume", "abc", "--no-session-persistence"),
         *("--append-system-prompt", "be brief", "--add-dir", "x", "--add-dir", "y"),
         *("--disallowedTools", "Bash", "--settings", "s.json"),
     )
     assert (wished.max_steps, wished.max_seconds, wished.max_tokens) == (3, 1.5, 100)
+    assert wished.max_usd == 0.25
+    assert wished.fallback == ("a", "b", "c")
     assert wished.fail_on_denied
     assert wished.session == "abc"
     assert wished.ephemeral
@@ -105,6 +108,9 @@ def test_limits_and_the_rest_arrive():
         ("--permission-mode", "nonsense"),
         ("--permission-mode", "plan", "--dangerously-skip-permissions"),
         ("--max-turns", "0"),
+        ("--max-budget-usd", "0"),
+        ("--max-budget-usd", "inf"),
+        ("--max-budget-usd", "nan"),
         ("--on-denied", "maybe"),
         ("--nonsense",),
     ],

@@ -13,7 +13,14 @@ from claw.cli.render.stream_json import StreamJson
 from claw.cli.screen import Screen
 from claw.cli.terminal import Terminal
 from claw.ports import EventSink
-from claw.types.entries import Event, ReplyReceived, Retried, ToolFinished, TurnEnded
+from claw.types.entries import (
+    Event,
+    ReplyReceived,
+    Retried,
+    ToolFinished,
+    ToolIntended,
+    TurnEnded,
+)
 from claw.types.events import Notice, RetryWait, TextDelta, ToolInputDelta
 from claw.types.messages import AssistantBlock, Text, Thinking, ToolUse
 from claw.types.usage import Usage
@@ -161,9 +168,43 @@ def test_a_log_gets_only_what_went_wrong():
     assert streams.err.getvalue().splitlines() == [
         "warning: Bash rm x: Permission denied: nobody to ask",
         "error: the disk is full",
-        "warning: overloaded; trying again in 2s (attempt 2)",
+        "warning: overloaded; trying again in 2.0s (attempt 2)",
     ]
     assert streams.out.getvalue() == ""
+
+
+def test_why_it_is_tried_again_is_said_once():
+    streams = Streams(PIPE)
+    emit(
+        Warnings(streams.screen),
+        RetryWait(1, 0.44, "connection refused"),
+        RetryWait(2, 1.3, "connection refused"),
+        RetryWait(3, 75.0, "overloaded"),
+        reply(Text("x")),
+        RetryWait(1, 0.5, "overloaded"),
+    )
+    assert streams.err.getvalue().splitlines() == [
+        "warning: connection refused; trying again in 0.4s (attempt 2)",
+        "warning: trying again in 1.3s (attempt 3)",
+        "warning: overloaded; trying again in 1m 15s (attempt 4)",
+        "warning: overloaded; trying again in 0.5s (attempt 2)",
+    ]
+
+
+def test_a_call_is_shown_as_it_runs():
+    streams = Streams(TTY)
+    emit(
+        Activity(streams.screen),
+        reply(ToolUse("c", "Bash", {"command": "rm x"}), ToolUse("d", "Bash", {"command": "ls"})),
+        ToolIntended("c", "Bash", input={"command": "echo two"}),
+        ToolIntended("d", "Bash"),
+        ToolFinished("c", (Text("two"),), "ok"),
+        ToolFinished("d", (Text("a"),), "ok"),
+    )
+    shown = streams.out.getvalue()
+    assert "● Bash echo two\n" in shown
+    assert "● Bash ls\n" in shown
+    assert "rm x" not in shown
 
 
 def test_stream_json_has_a_line_for_each_message():

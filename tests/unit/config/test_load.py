@@ -200,6 +200,7 @@ def test_problems_name_the_line_and_the_nearest_key(machine: Machine) -> None:
         ("wrong_type", 13, ""),
         ("wrong_type", 13, "One of: command."),
         ("repeated_key", 15, ""),
+        ("no_effect", 15, ""),
     }
     assert all(str(p).startswith(f"{file}:{p.line}: ") for p in loaded.problems)
     assert loaded.settings.theme == "light"
@@ -310,6 +311,76 @@ json_values = st.recursive(
     max_leaves=15,
 )  # fmt: skip
 DENY = "Bash(rm:*)"
+
+
+def test_a_list_in_another_place_does_not_stand_for_the_lost_one(machine: Machine) -> None:
+    text = json.dumps({"model": {"deny": []}, "permissions": {"deny": [DENY]}})
+    machine.user(text[: text.index("permissions")])
+    with pytest.raises(ConfigError, match="deny rules"):
+        machine.load()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ({"mcpServers": {"x": {"command": "y"}}}, "`mcpServers`"),
+        ({"plugins": ["x"]}, "`plugins`"),
+        ({"sandbox": {"mode": "auto"}}, "`sandbox`"),
+        ({"compaction": {"auto": True}}, "`compaction`"),
+        ({"theme": "dark"}, "`theme`"),
+        ({"telemetry": True}, "`telemetry`"),
+        ({"retention": {"days": 3}}, "`retention`"),
+        ({"hooks": {"SessionEnd": [{"hooks": [{"command": "x"}]}]}}, "`hooks.SessionEnd`"),
+    ],
+)
+def test_what_has_no_effect_yet_is_told(machine: Machine, content: Any, told: str) -> None:
+    file = machine.user(content)
+    (problem,) = machine.load().problems
+    assert problem.code == "no_effect"
+    assert str(problem).startswith(f"{file}:")
+    assert told in problem.message
+    machine.user({})
+    (problem,) = machine.load(settings_file=json.dumps(content)).problems
+    assert told in problem.message
+
+
+def test_what_asks_for_nothing_is_not_told(machine: Machine) -> None:
+    machine.user({"telemetry": False, "plugins": [], "sandbox": "off", "compaction": {}})
+    assert machine.load().problems == ()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"sandbox": "required"},
+        {"sandbox": {"mode": "required"}},
+        {"sandbox": {"mode": "requierd"}},
+        {"sandbox": True},
+        '{"permissions": {"deny": []}, "sandbox": {"mode": "requ',
+        '{"model": x, "sandbox": {"mode": "required"}}',
+    ],
+)
+def test_no_start_without_the_sandbox_that_is_required(machine: Machine, content: Any) -> None:
+    machine.user(content)
+    with pytest.raises(ConfigError, match="sandbox"):
+        machine.load()
+    machine.user("{}")
+    machine.of_project(content)
+    machine.load()
+
+
+def test_the_last_word_on_the_sandbox_counts(machine: Machine) -> None:
+    machine.user({"sandbox": {"mode": "required"}})
+    machine.load(settings_file='{"sandbox": {"mode": "off"}}')
+    machine.user({"sandbox": {"mode": "off"}})
+    with pytest.raises(ConfigError, match="--settings:1"):
+        machine.load(settings_file='{"sandbox": {"mode": "required"}}')
+
+
+def test_inline_settings_are_no_file(machine: Machine) -> None:
+    with pytest.raises(ConfigError) as raised:
+        machine.load(settings_file="{bad")
+    assert "file" not in f"{raised.value} {raised.value.hint}"
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

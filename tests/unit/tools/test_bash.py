@@ -59,7 +59,7 @@ async def test_a_timeout_keeps_what_was_printed(bench: Bench) -> None:
 
 async def test_endless_and_wide_output(bench: Bench) -> None:
     text = await bench.run("Bash", command="yes", timeout=300)
-    assert len(text) < 3_000_000
+    assert len(text) < 7_000_000
     assert "bytes omitted" in text
     wide = "head -c 250000 /dev/zero | tr '\\0' x; echo end"
     assert await bench.run("Bash", command=wide) == "x" * 250_000 + "end\n[exit code 0]"
@@ -126,3 +126,10 @@ def test_plain_text_has_no_controls(data: bytes) -> None:
     text = plain_text(data)
     assert not [c for c in text if (ord(c) < 32 and c not in "\t\n") or ord(c) == 127]
     assert text.count("\n") == data.decode("utf-8", "replace").count("\n")
+
+
+async def test_what_was_not_kept_is_counted(bench: Bench) -> None:
+    output = await bench.output("Bash", command="head -c 20000000 /dev/zero | tr '\\0' x")
+    assert output.omitted > 10_000_000
+    assert f"{output.omitted:,} bytes omitted" in output.content[0].text  # type: ignore[union-attr]
+    assert (await bench.output("Bash", command="echo x")).omitted == 0

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
+from claw.cli.render.calls import Calls
 from claw.cli.screen import Screen
 from claw.cli.style import Paint, clip, harmless, human_seconds, one_line
-from claw.types.entries import Event, ReplyReceived, ToolFinished
+from claw.types.entries import Event, ReplyReceived, ToolFinished, TurnStarted
 from claw.types.events import Notice, RetryWait
 from claw.types.messages import ToolUse, text_of
 from claw.types.results import Failure
 
-__all__ = ["Activity", "Warnings", "headline", "show_failure", "show_notice"]
+__all__ = ["Activity", "Warnings", "headline", "show_failure", "show_labelled", "show_notice"]
 
 RESULT_LINES = 3
 DISPLAY_LINES = 40
@@ -23,19 +24,17 @@ class Activity:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._calls: dict[str, ToolUse] = {}
+        self._calls = Calls()
+        self._trouble = _Trouble(screen, also_info=True)
 
     def emit(self, event: Event) -> None:
-        match event:
-            case ReplyReceived():
-                self._calls |= {call.id: call for call in event.message.tool_calls}
-            case ToolFinished():
-                self._finished(event)
-            case _:
-                _warn(self._screen, event, "info")
+        self._calls.emit(event)
+        self._trouble.emit(event)
+        if isinstance(event, ToolFinished):
+            self._finished(event)
 
     def _finished(self, event: ToolFinished) -> None:
-        call = self._calls.pop(event.call_id, None)
+        call = self._calls.get(event.call_id)
         if call is None:
             return
         paint, width = self._screen.paint, self._screen.terminal.width
@@ -51,18 +50,39 @@ class Warnings:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._calls: dict[str, ToolUse] = {}
+        self._calls = Calls()
+        self._trouble = _Trouble(screen, also_info=False)
+
+    def emit(self, event: Event) -> None:
+        self._calls.emit(event)
+        self._trouble.emit(event)
+        if isinstance(event, ToolFinished) and event.status == "denied":
+            call = self._calls.get(event.call_id)
+            if call is not None:
+                name, about = headline(call, 60)
+                why = one_line(text_of(event.content), 300)
+                self._screen.line(f"warning: {name} {about}: {why}")
+
+
+class _Trouble:
+    """Notices, and waits before a request is tried again; why, only where that is news."""
+
+    def __init__(self, screen: Screen, *, also_info: bool) -> None:
+        self._screen = screen
+        self._also_info = also_info
+        self._said = ""
 
     def emit(self, event: Event) -> None:
         match event:
-            case ReplyReceived():
-                self._calls |= {call.id: call for call in event.message.tool_calls}
-            case ToolFinished(status="denied") if event.call_id in self._calls:
-                name, about = headline(self._calls[event.call_id], 60)
-                why = one_line(text_of(event.content), 300)
-                self._screen.line(f"warning: {name} {about}: {why}")
-            case _:
-                _warn(self._screen, event, "warning")
+            case RetryWait() if event.delay:
+                why = "" if event.error == self._said else f"{event.error}; "
+                self._said = event.error
+                text = f"{why}trying again in {_delay(event.delay)} (attempt {event.attempt + 1})"
+                show_notice(self._screen, Notice("retry", "warning", text))
+            case ReplyReceived() | TurnStarted():
+                self._said = ""
+            case Notice() if self._also_info or event.level != "info":
+                show_notice(self._screen, event)
 
 
 def headline(call: ToolUse, width: int) -> tuple[str, str]:
@@ -74,28 +94,29 @@ def show_notice(screen: Screen, notice: Notice) -> None:
     """``warning: ...``, ``error: ...``, or the bare text."""
     text = harmless(notice.text)
     if notice.level == "info":
-        for line in screen.wrapped(text):
-            screen.line(screen.paint(line, "dim"))
+        screen.say(text, "dim")
     else:
-        color = "red" if notice.level == "error" else "yellow"
-        screen.line(f"{screen.paint(notice.level + ':', color)} {text}")
+        show_labelled(screen, notice.level, text)
 
 
 def show_failure(screen: Screen, failure: Failure) -> None:
     """The message, and what to do about it on a line of its own."""
-    screen.line(f"{screen.paint('error:', 'red')} {harmless(failure.message)}")
+    show_labelled(screen, "error", harmless(failure.message))
     if failure.hint:
-        screen.line(f"{screen.paint('hint:', 'cyan')} {harmless(failure.hint)}")
+        show_labelled(screen, "hint", harmless(failure.hint))
 
 
-def _warn(screen: Screen, event: Event, least: str) -> None:
-    match event:
-        case RetryWait() if event.delay:
-            delay = human_seconds(max(1, round(event.delay)))
-            text = f"{event.error}; trying again in {delay} (attempt {event.attempt + 1})"
-            show_notice(screen, Notice("retry", "warning", text))
-        case Notice() if least == "info" or event.level != "info":
-            show_notice(screen, event)
+def show_labelled(screen: Screen, label: Literal["error", "warning", "hint"], text: str) -> None:
+    """``warning: ...``"""
+    color = {"error": "red", "warning": "yellow", "hint": "cyan"}[label]
+    first, *more = screen.wrapped(f"{label}: {text}")
+    screen.line(screen.paint(f"{label}:", color) + first.removeprefix(f"{label}:"))
+    for line in more:
+        screen.line(line)
+
+
+def _delay(seconds: float) -> str:
+    return f"{max(0.1, seconds):.1f}s" if seconds < 60 else human_seconds(seconds)
 
 
 def _about(input: dict[str, Any]) -> str:
@@ -118,7 +139,8 @@ def _result_lines(event: ToolFinished, paint: Paint, width: int) -> list[str]:
     most = DISPLAY_LINES if event.display else RESULT_LINES
     shown = [_colored(clip(line, width - 4), event, paint) for line in lines[:most]]
     if len(lines) > most:
-        shown.append(paint(f"... {len(lines) - most} more lines", "dim"))
+        more = len(lines) - most
+        shown.append(paint(f"... {more} more line{'' if more == 1 else 's'}", "dim"))
     return [("  | " if at == 0 else "    ") + line for at, line in enumerate(shown)]
 
 

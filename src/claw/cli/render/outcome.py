@@ -27,7 +27,7 @@ _TABLE: dict[StopReason, tuple[str, int, str, str]] = {
         "error_max_budget",
         3,
         "the budget is spent",
-        f"{_GO_ON}, or raise `--max-budget-tokens`.",
+        f"{_GO_ON}, or raise `--max-budget-usd` or `--max-budget-tokens`.",
     ),
     "max_time_reached": (
         "error_max_time",
