@@ -136,7 +136,7 @@ class ToolRunner(msgspec.Struct, eq=False):
             denied = unasked if denied is None else denied
         if stopped is not None:
             prepared = [_unstarted(call) for call in prepared]
-        self._record_intents(call for call in prepared if isinstance(call, Ready))
+        self._record_intents([call for call in prepared if isinstance(call, Ready)])
         self.log.tell(Status("tools"))
         for group in _groups(prepared):
             await checkpoint()
@@ -216,17 +216,20 @@ class ToolRunner(msgspec.Struct, eq=False):
                 decision = self._judge(call, HookOutcome())
             if decision.behavior == "ask":
                 decision = replace(decision, behavior="allow")
-            if answer.rule is not None:
-                self.log.record(RuleAdded(answer.rule))
         if decision.behavior == "deny":
             return self._deny(call.use, decision, answer), decision.reason
+        if answer is not None and answer.rule is not None:
+            self.log.record(RuleAdded(answer.rule))
         self._decided(call.use, decision, answer)
         return call, None
 
     def _judge(self, call: Ready, hook: HookOutcome) -> Decision:
         rules = self.log.state.rules
         decision = self.ports.policy.judge(call.tool.spec, call.facts, self.mode, rules)
-        if hook.permission == "ask" and (decision.behavior == "allow" or decision.by_default):
+        may_ask = decision.behavior == "allow" or (
+            decision.behavior == "ask" and decision.by_default
+        )
+        if hook.permission == "ask" and may_ask:
             return Decision("ask", hook.reason or "a hook asks", hook.by)
         if hook.permission == "allow" and decision.behavior == "ask" and decision.by_default:
             return Decision("allow", hook.reason, hook.by)
@@ -254,31 +257,37 @@ class ToolRunner(msgspec.Struct, eq=False):
         return Withheld(use, "denied", f"Permission denied: {decision.reason}")
 
     def _decided(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> None:
-        asked = answer is not None and answer.asked
+        said = "" if answer is None or not answer.asked else "yes" if answer.allow else "no"
         self.log.record(
             DecisionMade(
                 use.id,
                 decision.behavior,
                 decision.reason,
                 decision.source,
-                asked=asked,
-                answer=("yes" if decision.behavior == "allow" else "no") if asked else "",
+                asked=bool(said),
+                answer=said,
             )
         )
 
-    def _record_intents(self, calls: Iterator[Ready]) -> None:
+    def _record_intents(self, calls: Sequence[Ready]) -> None:
         """Before the first call starts, all are on record.
 
-        The turn's first intent to change something survives even power loss.
+        Where the turn is about to change something for the first time, they survive
+        even power loss: one sync, with the last of them.
         """
-        for call in calls:
-            intent = ToolIntended(
+        untouched = not self.log.state.touched
+        intents = [
+            ToolIntended(
                 call.use.id,
                 call.tool.spec.name,
                 effects=tuple(seen.effect for seen in call.facts.observed),
                 input=None if call.input == call.use.input else call.input,
             )
-            self.log.record(intent, sync=intent.changes and not self.log.state.touched)
+            for call in calls
+        ]
+        sync = untouched and any(intent.changes for intent in intents)
+        for intent in intents:
+            self.log.record(intent, sync=sync and intent is intents[-1])
 
     # -- perform ---------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 Read ``run`` and ``_loop``; everything else here is a named stage of them. ``_loop``
 returns the endings that come from within; ``run`` adds those that reach a turn from
 outside: the time limit, Ctrl-C (the cancellation of the task that runs this, at
-whatever ``await`` it stands) and errors. All of them are values.
+whatever ``await`` it stands) and errors. All of them are values; only a fault of claw
+itself is raised, after it was put on record.
 
 ``log.record`` makes an entry durable and lets it count, ``log.conclude`` does so even
 where the journal fails, for how things ended; ``log.tell`` only shows.
@@ -197,10 +198,13 @@ class Turn(msgspec.Struct, eq=False):
         except ContextOverflow as overflow:
             if overflow.limit_tokens is not None:
                 self.window = overflow.limit_tokens
+
+            async def again() -> Reply:
+                self.stage = "sampling"
+                return await self.sampler.sample(step)
+
             self.stage = "compacting"
-            return await recover(
-                overflow, self.ports.compactor, self.log, lambda: self.sampler.sample(step)
-            )
+            return await recover(overflow, self.ports.compactor, self.log, again)
 
     async def _objection(self, *, active: bool) -> tuple[str, str]:
         """What Stop hooks hold against resting, and who says so; blank for nothing."""

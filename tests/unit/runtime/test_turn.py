@@ -208,7 +208,7 @@ async def test_read_only_neighbours_run_together_and_changes_alone() -> None:
     assert clock.monotonic() == 15
 
 
-async def test_intents_come_before_the_first_run_and_the_first_change_is_synced() -> None:
+async def test_intents_come_before_the_first_run_and_are_synced_once() -> None:
     journal = MemoryJournal()
     synced_at_run: list[tuple[int, int]] = []
 
@@ -222,7 +222,7 @@ async def test_intents_come_before_the_first_run_and_the_first_change_is_synced(
     model = ScriptedModel([calls(("Change", {}), ("Change", {})), says("ok")])
     await conversation(model, [tool], journal=journal).run_turn("go")
     first = next(n for n, e in enumerate(journal.entries) if isinstance(e, ToolIntended))
-    assert synced_at_run == [(2, first + 1), (2, first + 1)]
+    assert synced_at_run == [(2, first + 2), (2, first + 2)]
 
 
 async def test_a_tool_that_crashes_gives_an_error_result() -> None:
