@@ -12,6 +12,12 @@ from claw.replay.trajectory import diff, dumps
 PROJECT = Path(__file__).resolve().parent.parent
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _empty_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No test sees or changes the home of whoever runs it."""
+    os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--claw-update", action="store_true", help="rewrite golden files")
 
