@@ -26,7 +26,7 @@ from claw.models.fallback import FallbackModel, Link
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
 from claw.models.registry import ModelChoice, Profile, build, resolve
 from claw.models.scripted import ScriptedModel, load_script
-from claw.models.transport import HttpxTransport
+from claw.models.transport import HttpTransport
 from claw.policy.headless import HeadlessApprover
 from claw.policy.hooks.declared import HookDeclaration, declare, matcher_problem
 from claw.policy.hooks.runner import CommandHooks
@@ -549,10 +549,10 @@ def _client(
                 hint="Name a model, or `offline`.",
             )
         case _:
-            transport = HttpxTransport()
+            transport = HttpTransport()
             stack.push_async_callback(transport.aclose)
             if at_once:
-                transport.warm()
+                transport.warm(choice.base_url)
             return CacheWatch(build(choice, transport=transport, blobs_get=blobs.get), clock)
 
 

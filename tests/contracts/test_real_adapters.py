@@ -10,7 +10,7 @@ import pytest
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_responses.client import OpenAIResponsesClient
-from claw.models.transport import HttpxTransport
+from claw.models.transport import HttpTransport
 from claw.ports import Journal, ModelClient
 from claw.sessions.blobs import FileBlobs
 from claw.sessions.journal import FileJournal
@@ -37,7 +37,7 @@ class TestAnthropicClient(ThinkingSuite):
     def open(self, replies: Sequence[ScriptReply]) -> AbstractAsyncContextManager[ModelClient]:
         @asynccontextmanager
         async def served() -> AsyncIterator[ModelClient]:
-            transport = HttpxTransport()
+            transport = HttpTransport()
             async with StrictServer([r for r in replies if not callable(r)]) as server:
                 yield AnthropicClient(transport, base_url=server.base_url, api_key="k")
                 await transport.aclose()
@@ -49,7 +49,7 @@ class TestChatClient(ModelClientSuite):
     def open(self, replies: Sequence[ScriptReply]) -> AbstractAsyncContextManager[ModelClient]:
         @asynccontextmanager
         async def served() -> AsyncIterator[ModelClient]:
-            transport = HttpxTransport()
+            transport = HttpTransport()
             async with StrictServer([r for r in replies if not callable(r)]) as server:
                 yield OpenAIChatClient(transport, base_url=f"{server.base_url}/v1", api_key="k")
                 await transport.aclose()
@@ -61,7 +61,7 @@ class TestResponsesClient(ModelClientSuite):
     def open(self, replies: Sequence[ScriptReply]) -> AbstractAsyncContextManager[ModelClient]:
         @asynccontextmanager
         async def served() -> AsyncIterator[ModelClient]:
-            transport = HttpxTransport()
+            transport = HttpTransport()
             async with StrictServer([r for r in replies if not callable(r)]) as server:
                 base_url = f"{server.base_url}/v1"
                 yield OpenAIResponsesClient(transport, base_url=base_url, api_key="k")

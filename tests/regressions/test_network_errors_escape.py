@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from claw.errors import ConfigError, ModelError, ModelUnavailable
 from claw.models.address import is_loopback, parse_address
+from claw.models.http import HttpRequest
 from claw.models.registry import Profile, resolve
-from claw.models.transport import HttpRequest, HttpxTransport
+from claw.models.transport import HttpTransport
 
 REFUSED = [
     "http://127.0.0.1:99999",
@@ -89,7 +90,7 @@ def test_a_name_that_only_begins_like_this_machine_is_another() -> None:
 
 
 async def failing(url: str, headers: dict[str, str] | None = None) -> ModelError:
-    transport = HttpxTransport()
+    transport = HttpTransport()
     try:
         with pytest.raises(ModelError) as raised:
             await transport.send(HttpRequest(url, headers or {}, b"{}"))

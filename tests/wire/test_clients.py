@@ -17,9 +17,9 @@ from claw.errors import (
     ProtocolViolation,
 )
 from claw.models.anthropic.client import AnthropicClient
+from claw.models.http import HttpRequest, HttpResponse, StreamCut
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_responses.client import OpenAIResponsesClient
-from claw.models.transport import HttpRequest, HttpResponse, StreamCut
 from claw.types.events import AssistantEvent, MessageStart, MessageStop, TextDelta
 from claw.types.messages import Text, UserMessage
 from claw.types.reply import Reply, assemble

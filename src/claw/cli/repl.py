@@ -117,7 +117,7 @@ async def _converse(house: House, screen: Screen, interrupts: Interrupts) -> Non
 
 def _warm_up(house: House) -> None:
     """Load what the first request needs while the person types: it would hold up Ctrl-C."""
-    if house.choice.base_url:
+    if house.choice.base_url.startswith("https:"):
         threading.Thread(target=import_module, args=("httpx2",), daemon=True).start()
 
 

@@ -8,11 +8,17 @@ __all__ = ["Address", "is_loopback", "parse_address"]
 
 
 class Address(msgspec.Struct, frozen=True):
-    """``place`` is host and port as written: safe to show, since no login is in it."""
+    """``place`` is host and port as written: safe to show, since no login is in it.
+
+    ``login`` says that the URL had one; ``target`` is its path and query.
+    """
 
     scheme: str
     host: str
     place: str
+    port: int
+    login: bool
+    target: str
 
 
 def parse_address(url: str) -> Address:
@@ -27,9 +33,11 @@ def parse_address(url: str) -> Address:
     scheme = scheme.lower()
     if scheme not in {"http", "https"}:
         raise ValueError("it does not begin with `https://` or `http://`")
+    whole = rest
     for end in "/?#":
         rest = rest.partition(end)[0]
-    place = rest.rpartition("@")[2]
+    login, _, place = rest.rpartition("@")
+    target = whole[len(rest) :].partition("#")[0]
     if place.startswith("["):
         host, bracket, port = place[1:].partition("]")
         known = bracket and ":" in host and set(host.lower()) <= set("0123456789abcdef:.")
@@ -41,7 +49,9 @@ def parse_address(url: str) -> Address:
         _check_name(host)
     if port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
         raise ValueError("its port is no number from 1 to 65535")
-    return Address(scheme, host.lower(), place)
+    number = int(port) if port else 443 if scheme == "https" else 80
+    target = target if target.startswith("/") else f"/{target}"
+    return Address(scheme, host.lower(), place, number, bool(login), target)
 
 
 def is_loopback(host: str) -> bool:

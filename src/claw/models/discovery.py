@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import msgspec
 
 from claw.errors import ModelError
+from claw.models.http import HttpRequest, StreamCut, Timeouts, Transport
 from claw.models.payloads import parse_json
-from claw.models.transport import HttpRequest, HttpxTransport, StreamCut, Timeouts, Transport
+from claw.models.transport import HttpTransport
 
 __all__ = ["USUAL_PORTS", "LocalServer", "find_local_servers"]
 
@@ -43,8 +44,8 @@ async def find_local_servers(
 
     ``timeout`` is in seconds, for the whole answer. Never raises.
     """
-    transport = HttpxTransport(Timeouts(timeout, timeout, timeout))
-    transport.warm()  # else the imports would eat the first one's time
+    transport = HttpTransport(Timeouts(timeout, timeout, timeout))
+    transport.warm("http://127.0.0.1")  # else the imports would eat the first one's time
     try:
         asked = (_ask(transport, usual, port, timeout) for usual, port in ports)
         return tuple(server for server in await asyncio.gather(*asked) if server is not None)

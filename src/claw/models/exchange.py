@@ -11,7 +11,7 @@ import msgspec
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.classify import MAX_BODY, classify_error
 from claw.models.dialect import Decoder
-from claw.models.transport import HttpRequest, HttpResponse, StreamCut, Transport
+from claw.models.http import HttpRequest, HttpResponse, StreamCut, Transport
 from claw.types.events import AssistantEvent, MessageStart
 
 __all__ = ["Peer", "endpoint", "exchange", "header_value"]

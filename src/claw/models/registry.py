@@ -23,10 +23,11 @@ from claw.models.address import is_loopback, parse_address
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.catalog import ALIASES, KNOWN, lookup
 from claw.models.dialect import DIALECTS, Dialect
+from claw.models.http import Transport
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_chat.encode import QUIRKS
 from claw.models.openai_responses.client import OpenAIResponsesClient
-from claw.models.transport import HttpxTransport, Transport
+from claw.models.transport import HttpTransport
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.ports import ModelClient
 
@@ -242,7 +243,7 @@ def build(
 
     Without a ``transport`` it makes one of its own; whoever lends one closes it.
     """
-    transport = transport or HttpxTransport()
+    transport = transport or HttpTransport()
     match choice.kind:
         case "anthropic":
             return AnthropicClient(

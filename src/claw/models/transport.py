@@ -9,71 +9,49 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.address import Address, is_loopback, parse_address
+from claw.models.http import HttpRequest, HttpResponse, StreamCut, Timeouts, unreachable
+from claw.models.local_transport import LocalTransport
 
 if TYPE_CHECKING:
     import ssl
 
     import httpx2
 
-__all__ = [
-    "HttpRequest",
-    "HttpResponse",
-    "HttpxTransport",
-    "StreamCut",
-    "Timeouts",
-    "Transport",
-]
+__all__ = ["HttpTransport", "HttpxTransport"]
 
 
-DEEPEST_CAUSE = 10
+class HttpTransport:
+    """Implements ``Transport``: a server of this machine directly, every other over httpx2."""
 
+    def __init__(self, timeouts: Timeouts | None = None) -> None:
+        timeouts = timeouts or Timeouts()
+        self._local = LocalTransport(timeouts)
+        self._full = HttpxTransport(timeouts)
 
-class StreamCut(Exception):
-    """The body ended before its end, or fell silent for too long."""
+    def warm(self, url: str) -> None:
+        """Load now what a request to ``url`` needs: most of a start is spent on that."""
+        (self._local if _is_local(parse_address(url)) else self._full).warm()
 
-
-class HttpRequest(msgspec.Struct, frozen=True):
-    """Headers and body stay out of ``repr``: they hold the key and the prompt."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes = b""
-    method: Literal["GET", "POST"] = "POST"
-
-    def __repr__(self) -> str:
-        return f"HttpRequest({self.url!r}, {len(self.body)} bytes)"
-
-
-class HttpResponse(msgspec.Struct, frozen=True):
-    """``headers`` have names in lower case. Whoever got it calls ``close``, whatever happened."""
-
-    status: int
-    headers: Mapping[str, str]
-    chunks: AsyncIterator[bytes]
-    close: Callable[[], Awaitable[None]]
-
-
-class Transport(Protocol):
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Raises ``ModelError`` where no answer came; what the status means is the caller's."""
+        try:
+            address = parse_address(request.url)
+        except ValueError as error:
+            raise _no_address(error) from error
+        return await (self._local if _is_local(address) else self._full).send(request)
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        await self._local.aclose()
+        await self._full.aclose()
 
 
-class Timeouts(msgspec.Struct, frozen=True):
-    """Seconds. ``idle`` is the longest silence between two chunks; there is no total."""
-
-    connect: float = 10.0
-    first_byte: float = 600.0
-    idle: float = 180.0
+def _is_local(address: Address) -> bool:
+    return address.scheme == "http" and is_loopback(address.host) and not address.login
 
 
 class HttpxTransport:
@@ -141,9 +119,9 @@ class HttpxTransport:
             except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
                 if not last and not connected and not isinstance(error, httpx2.ConnectError):
                     continue
-                raise _unreachable(address, error) from error
+                raise unreachable(address, error) from error
             except (httpx2.TransportError, OSError, OverflowError, ExceptionGroup) as error:
-                raise _unreachable(address, error) from error
+                raise unreachable(address, error) from error
             except (httpx2.InvalidURL, ValueError) as error:  # a host that IDNA refuses, too
                 raise _no_address(error) from error
             return self._answer(response)
@@ -242,32 +220,3 @@ def _no_address(error: Exception) -> ModelError:
         f"the base URL cannot be used: {error}",
         hint="Write it like `https://host/path`.",
     )
-
-
-def _is_refusal(error: BaseException) -> bool:
-    """Libraries wrap it, with words of their own."""
-    causes: list[BaseException] = [error]
-    while len(causes) < DEEPEST_CAUSE and (cause := causes[-1].__cause__ or causes[-1].__context__):
-        causes.append(cause)
-    return any(isinstance(cause, ConnectionRefusedError) for cause in causes)
-
-
-def _unreachable(address: Address, error: Exception) -> ModelError:
-    while isinstance(error, ExceptionGroup):  # one address after the other was tried
-        error = error.exceptions[0]
-    reason = "connection refused" if _is_refusal(error) else str(error) or type(error).__name__
-    if isinstance(error, ValueError | OverflowError):  # the proxy's: ours was looked at before
-        return ModelError(
-            f"cannot connect to {address.place}: {reason}",
-            hint="Correct or unset `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`.",
-        )
-    if "CERTIFICATE_VERIFY_FAILED" in reason:
-        return ModelError(
-            f"the certificate of {address.place} is not trusted: {reason}",
-            hint="Set SSL_CERT_FILE to the certificate authority of your network.",
-        )
-    if is_loopback(address.host):
-        hint = "Is the server running, and does it listen on this port?"
-    else:
-        hint = "Check the base URL and the network, and HTTPS_PROXY if a proxy is needed."
-    return ModelUnavailable(f"no answer from {address.place}: {reason}", hint=hint)

@@ -12,7 +12,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from claw.errors import ModelError, ModelUnavailable
-from claw.models.transport import HttpRequest, HttpxTransport, StreamCut, Timeouts
+from claw.models.http import HttpRequest, StreamCut, Timeouts, Transport
+from claw.models.transport import HttpTransport, HttpxTransport
 
 Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]]
 
@@ -50,14 +51,25 @@ class Server:
                 await writer.wait_closed()
 
 
+class Chosen:
+    """What the tests run on: each of them runs once on either."""
+
+    kind: type[HttpTransport] | type[HttpxTransport] = HttpTransport
+
+
+@pytest.fixture(autouse=True, params=[HttpTransport, HttpxTransport])
+def _each_transport(request):
+    Chosen.kind = request.param
+
+
 @asynccontextmanager
 async def serving(
     answer: Answer, timeouts: Timeouts | None = None
-) -> AsyncIterator[tuple[Server, HttpxTransport, HttpRequest]]:
+) -> AsyncIterator[tuple[Server, Transport, HttpRequest]]:
     server = Server(answer)
     listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    transport = HttpxTransport(timeouts)
+    transport = Chosen.kind(timeouts)
     request = HttpRequest(f"http://127.0.0.1:{port}/v1/x", {"x-a": "b"}, b"{}")
     try:
         yield server, transport, request
@@ -68,7 +80,7 @@ async def serving(
         await asyncio.sleep(0)
 
 
-async def body_of(transport: HttpxTransport, request: HttpRequest) -> bytes:
+async def body_of(transport: Transport, request: HttpRequest) -> bytes:
     response = await transport.send(request)
     try:
         return b"".join([chunk async for chunk in response.chunks])
@@ -197,7 +209,7 @@ async def test_cancelling_hangs_up():
 
 
 async def test_nobody_there():
-    transport = HttpxTransport()
+    transport = Chosen.kind()
     with pytest.raises(ModelUnavailable) as raised:
         await transport.send(HttpRequest("http://127.0.0.1:1/", {}, b""))
     assert raised.value.hint
@@ -206,7 +218,7 @@ async def test_nobody_there():
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "nonsense", "http://[::"])
 async def test_no_web_address(url):
-    transport = HttpxTransport()
+    transport = Chosen.kind()
     with pytest.raises(ModelError):
         await transport.send(HttpRequest(url, {}, b""))
     await transport.aclose()

@@ -8,10 +8,10 @@ from functools import partial
 
 from claw.models.estimate import estimate_request
 from claw.models.exchange import Peer, endpoint, exchange, header_value
+from claw.models.http import HttpRequest, Transport
 from claw.models.openai_responses.decode import ResponsesDecoder
 from claw.models.openai_responses.encode import encode
 from claw.models.prices import cost as list_price
-from claw.models.transport import HttpRequest, Transport
 from claw.models.wire_text import BlobsGet, no_blobs, to_bytes
 from claw.types.events import AssistantEvent
 from claw.types.request import Request
