@@ -61,8 +61,15 @@ class Transcript(msgspec.Struct, frozen=True, omit_defaults=True):
     def call_ids(self) -> frozenset[str]:
         """The id of every call ever made in what this transcript holds."""
         held = (*self.closed, self.reply) if self.reply else self.closed
+        # Asked for once a step: exact types, no tuples in between, to stay cheap when long.
         return frozenset(
-            call.id for m in held if isinstance(m, AssistantMessage) for call in m.tool_calls
+            [
+                block.id
+                for message in held
+                if type(message) is AssistantMessage
+                for block in message.content
+                if type(block) is ToolUse
+            ]
         )
 
     def user(self, message: UserMessage) -> Transcript:
