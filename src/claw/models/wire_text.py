@@ -17,6 +17,7 @@ from claw.types.messages import Document, Image, Text, ToolResult
 
 __all__ = [
     "BlobsGet",
+    "Memo",
     "arguments_text",
     "base64_of",
     "call_ids",
@@ -94,3 +95,26 @@ def to_bytes(body: dict[str, Any]) -> bytes:
         return msgspec.json.encode(body)
     except UnicodeEncodeError:
         return msgspec.json.encode(mend_all(body))
+
+
+class Memo:
+    """What the messages of the last request became: the next request mostly extends it.
+
+    Messages are recognised by identity. Nobody may change what comes out.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[object, str, Any]] = {}
+        self._now: dict[int, tuple[object, str, Any]] = {}
+
+    def begin(self) -> None:
+        """A new request: what the last one did not hold is forgotten."""
+        self._last, self._now = self._now, {}
+
+    def of(self, message: object, model: str, make: Callable[[], Any]) -> Any:
+        """What ``make`` gives, made once for a message as ``model`` gets to see it."""
+        held = self._last.get(id(message))
+        if held is None or held[0] is not message or held[1] != model:
+            held = (message, model, make())
+        self._now[id(message)] = held
+        return held[2]

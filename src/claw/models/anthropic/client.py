@@ -12,7 +12,7 @@ from claw.models.estimate import estimate_request
 from claw.models.exchange import Peer, endpoint, exchange, header_value
 from claw.models.http import HttpRequest, Transport
 from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, no_blobs, to_bytes
+from claw.models.wire_text import BlobsGet, Memo, no_blobs, to_bytes
 from claw.types.events import AssistantEvent
 from claw.types.request import Request
 from claw.types.usage import Usage
@@ -49,13 +49,16 @@ class AnthropicClient:
         self._max_output = max_output
         self._provider = provider
         self._blobs_get = blobs_get
+        self._memo = Memo()
 
     @property
     def window(self) -> int | None:
         return self._window
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        body = encode(request, blobs_get=self._blobs_get, max_output=self._max_output)
+        body = encode(
+            request, blobs_get=self._blobs_get, max_output=self._max_output, memo=self._memo
+        )
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",

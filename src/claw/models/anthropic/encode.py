@@ -8,11 +8,12 @@ the cache each time.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from claw.models.anthropic.decode import CITATIONS, PROVIDER
 from claw.models.catalog import ModelInfo, canonical, lookup
-from claw.models.wire_text import BlobsGet, base64_of, call_ids, no_blobs, tool_name
+from claw.models.wire_text import BlobsGet, Memo, base64_of, call_ids, no_blobs, tool_name
 from claw.types.messages import (
     AssistantMessage,
     Document,
@@ -43,15 +44,16 @@ def encode(
     blobs_get: BlobsGet = no_blobs,
     max_output: int | None = None,
     stream: bool = True,
+    memo: Memo | None = None,
 ) -> dict[str, Any]:
     """The body of a request. Raises ``RequestRejected`` for attachments that are gone.
 
     ``max_output`` is the model's own limit in tokens, where it is known better
-    than by the catalogue.
+    than by the catalogue. ``memo`` is kept from one request of a session to the next.
     """
     sampling = request.sampling
     info = lookup(sampling.model)
-    messages = _messages(request, blobs_get)
+    messages = _messages(request, blobs_get, memo or Memo())
     max_tokens = sampling.max_tokens or min(info.max_tokens, max_output or info.max_tokens)
     body: dict[str, Any] = {"model": sampling.model, "max_tokens": max_tokens}
     if request.system.strip():
@@ -92,21 +94,28 @@ def _lost_its_thinking(messages: list[dict[str, Any]]) -> bool:
     return not any(b["type"] in {"thinking", "redacted_thinking"} for b in last["content"])
 
 
-def _messages(request: Request, blobs_get: BlobsGet) -> list[dict[str, Any]]:
+def _messages(request: Request, blobs_get: BlobsGet, memo: Memo) -> list[dict[str, Any]]:
     model = canonical(request.sampling.model)
     messages: list[dict[str, Any]] = []
+    memo.begin()
     for message in request.messages:
-        if isinstance(message, UserMessage):
-            role, content = "user", _user(message, blobs_get)
-        else:
-            role, content = "assistant", _assistant(message, canonical(message.model) == model)
+        content = memo.of(message, model, partial(_content, message, model, blobs_get))
+        role = "user" if isinstance(message, UserMessage) else "assistant"
         if not content:
             continue
         if messages and messages[-1]["role"] == role:
-            messages[-1]["content"].extend(content)
+            messages[-1]["content"] = [*messages[-1]["content"], *content]
         else:
             messages.append({"role": role, "content": content})
     return messages
+
+
+def _content(
+    message: UserMessage | AssistantMessage, model: str, blobs_get: BlobsGet
+) -> list[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        return _user(message, blobs_get)
+    return _assistant(message, canonical(message.model) == model)
 
 
 def _user(message: UserMessage, blobs_get: BlobsGet) -> list[dict[str, Any]]:
@@ -201,7 +210,8 @@ def _mark_tail(messages: list[dict[str, Any]]) -> None:
     marked = 0
     for message in reversed(messages):
         if message["role"] == "user":
-            message["content"][-1]["cache_control"] = _CACHE
+            *before, last = message["content"]  # not changed in place: a memo holds them
+            message["content"] = [*before, {**last, "cache_control": _CACHE}]
             marked += 1
             if marked == 2:
                 return

@@ -12,7 +12,7 @@ from claw.models.http import HttpRequest, Transport
 from claw.models.openai_chat.decode import ChatDecoder
 from claw.models.openai_chat.encode import encode
 from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, no_blobs, to_bytes
+from claw.models.wire_text import BlobsGet, Memo, no_blobs, to_bytes
 from claw.types.events import AssistantEvent
 from claw.types.request import Request
 from claw.types.usage import Usage
@@ -44,13 +44,14 @@ class OpenAIChatClient:
         self._provider = provider
         self._quirks = quirks
         self._blobs_get = blobs_get
+        self._memo = Memo()
 
     @property
     def window(self) -> int | None:
         return self._window
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        body = encode(request, blobs_get=self._blobs_get, quirks=self._quirks)
+        body = encode(request, blobs_get=self._blobs_get, quirks=self._quirks, memo=self._memo)
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",

@@ -8,11 +8,13 @@ Consecutive user messages are one, since many chat templates insist on it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from claw.models.catalog import canonical, lookup
 from claw.models.wire_text import (
     BlobsGet,
+    Memo,
     arguments_text,
     base64_of,
     call_ids,
@@ -49,12 +51,16 @@ def encode(
     blobs_get: BlobsGet = no_blobs,
     quirks: frozenset[str] = frozenset(),
     stream: bool = True,
+    memo: Memo | None = None,
 ) -> dict[str, Any]:
-    """The body of a request. Raises ``RequestRejected`` for attachments that are gone."""
+    """The body of a request. Raises ``RequestRejected`` for attachments that are gone.
+
+    ``memo`` is kept from one request of a session to the next.
+    """
     sampling = request.sampling
     body: dict[str, Any] = {
         "model": sampling.model,
-        "messages": _messages(request, blobs_get, quirks),
+        "messages": _messages(request, blobs_get, quirks, memo or Memo()),
     }
     if request.tools:
         body["tools"] = [
@@ -81,24 +87,54 @@ def encode(
 
 
 def _messages(
-    request: Request, blobs_get: BlobsGet, quirks: frozenset[str]
+    request: Request, blobs_get: BlobsGet, quirks: frozenset[str], memo: Memo
 ) -> list[dict[str, Any]]:
     fit_id = _short_id if "short_ids" in quirks else _any_id
     model = canonical(request.sampling.model)
     messages: list[dict[str, Any]] = []
     if request.system.strip():
         messages.append({"role": "system", "content": request.system})
+    memo.begin()
     for message in request.messages:
         if isinstance(message, AssistantMessage):
-            same_model = canonical(message.model) == model
-            said = _assistant(message, same_model, fit_id)
-            if said is not None and same_model and "echo_reasoning" in quirks:
-                _echo(message, said)
+            echo = "echo_reasoning" in quirks
+            said = memo.of(message, model, partial(_said, message, model, fit_id, echo=echo))
             if said is not None:
                 messages.append(said)
+        elif _is_plain_results(message):
+            messages += memo.of(message, model, partial(_results, message, fit_id))
         else:
             _user(message, messages, blobs_get, fit_id)
     return messages
+
+
+def _said(
+    message: AssistantMessage, model: str, fit_id: Callable[[str], str], *, echo: bool
+) -> dict[str, Any] | None:
+    same_model = canonical(message.model) == model
+    said = _assistant(message, same_model, fit_id)
+    if said is not None and same_model and echo:
+        _echo(message, said)
+    return said
+
+
+def _is_plain_results(message: UserMessage) -> bool:
+    return all(
+        isinstance(block, ToolResult) and all(isinstance(b, Text) for b in block.content)
+        for block in message.content
+    )
+
+
+def _results(message: UserMessage, fit_id: Callable[[str], str]) -> list[dict[str, Any]]:
+    return [_result(b, fit_id) for b in message.content if isinstance(b, ToolResult)]
+
+
+def _result(block: ToolResult, fit_id: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "role": "tool",
+        "tool_call_id": fit_id(block.tool_use_id),
+        "content": result_text(block),
+    }
 
 
 def _assistant(
@@ -145,13 +181,7 @@ def _user(
     parts: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, ToolResult):
-            messages.append(
-                {
-                    "role": "tool",
-                    "tool_call_id": fit_id(block.tool_use_id),
-                    "content": result_text(block),
-                }
-            )
+            messages.append(_result(block, fit_id))
             media = [_part(b, blobs_get) for b in block.content if not isinstance(b, Text)]
             if media:
                 parts.append({"type": "text", "text": f"Output of {fit_id(block.tool_use_id)}:"})
