@@ -19,15 +19,16 @@ from rich.text import Text
 
 PROJECT = Path(__file__).resolve().parent.parent
 WIDTH, HEIGHT = 92, 44
+# Written so that a search of this repository does not find it here.
 ENGINE = """\
 class Engine:
-    def run_turn(self, prompt):
+    def @(self, prompt):
         return self.loop(prompt)
 
 
-def run_turn(prompt):
-    return Engine().run_turn(prompt)
-"""
+def @(prompt):
+    return Engine().@(prompt)
+""".replace("@", "run_turn")
 SAID = [
     ("where is run_turn defined?", "Done"),
     ('replace "Engine" with "Motor" in engine.py', "Approve this tool call"),
