@@ -74,7 +74,7 @@ def show(folder: Path) -> pyte.Screen:
     return screen
 
 
-def draw(screen: pyte.Screen) -> str:
+def draw(screen: pyte.Screen, home: str) -> str:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(
             record=True, width=WIDTH, height=HEIGHT, file=nowhere, force_terminal=True
@@ -84,7 +84,7 @@ def draw(screen: pyte.Screen) -> str:
             cells = [screen.buffer[number][column] for column in range(WIDTH)]
             text = Text()
             for style, run in groupby(cells, _style):  # runs, so that words stay whole
-                text.append("".join(cell.data for cell in run), style)
+                text.append("".join(cell.data for cell in run).replace(home, "~"), style)
             text.rstrip()
             console.print(text, no_wrap=True, overflow="crop")
         svg = console.export_svg(title="claw")
@@ -109,7 +109,7 @@ def main() -> None:
         (folder / "home").mkdir()
         (folder / "demo/engine.py").write_text(ENGINE)
         subprocess.run(["git", "init", "-q", str(folder / "demo")], check=True)
-        svg = draw(show(folder)).replace(str(folder), "~")
+        svg = draw(show(folder), str(folder))
     (PROJECT / "docs/terminal.svg").write_text(svg, encoding="utf-8")
     print("docs/terminal.svg")
 
