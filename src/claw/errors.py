@@ -29,7 +29,7 @@ translated once, in the adapter that met them, with ``raise ... from``.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypedDict, Unpack
 
 __all__ = [
     "AuthenticationFailed",
@@ -126,30 +126,25 @@ class RequestRejected(ModelError):
     kind = "request_rejected"
 
 
+class _About(TypedDict, total=False):
+    """What ``ModelError`` takes besides its message."""
+
+    hint: str
+    provider: str
+    model: str
+    request_id: str
+    status: int | None
+
+
 class ContextOverflow(RequestRejected):
     """The request does not fit the model's context window."""
 
     kind = "context_overflow"
 
     def __init__(
-        self,
-        message: str,
-        *,
-        limit_tokens: int | None = None,
-        hint: str = "",
-        provider: str = "",
-        model: str = "",
-        request_id: str = "",
-        status: int | None = None,
+        self, message: str, *, limit_tokens: int | None = None, **about: Unpack[_About]
     ) -> None:
-        super().__init__(
-            message,
-            hint=hint,
-            provider=provider,
-            model=model,
-            request_id=request_id,
-            status=status,
-        )
+        super().__init__(message, **about)
         self.limit_tokens = limit_tokens
 
 
@@ -159,25 +154,8 @@ class OutputLimitTooHigh(RequestRejected):
     kind = "output_limit_too_high"
     advice = "lower_output"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        max_tokens: int,
-        hint: str = "",
-        provider: str = "",
-        model: str = "",
-        request_id: str = "",
-        status: int | None = None,
-    ) -> None:
-        super().__init__(
-            message,
-            hint=hint,
-            provider=provider,
-            model=model,
-            request_id=request_id,
-            status=status,
-        )
+    def __init__(self, message: str, *, max_tokens: int, **about: Unpack[_About]) -> None:
+        super().__init__(message, **about)
         self.max_tokens = max_tokens
 
 

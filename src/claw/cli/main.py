@@ -7,6 +7,7 @@ command needs is imported by its dispatcher here.
 from __future__ import annotations
 
 import gc
+import io
 import itertools
 import math
 import os
@@ -465,8 +466,8 @@ def entry() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until a turn listens: no traceback of imports
     _occupy_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:  # lone surrogates are written as escapes, in JSON too
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):  # lone surrogates as escapes, in JSON too
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         code = run(sys.argv[1:])
     except SystemExit as end:  # click's, at a broken pipe

@@ -89,7 +89,8 @@ class Screen:
         wrapped = []
         for line in lines:
             # Under the second column, where a line has two.
-            hang = len(_COLUMN.match(line)[0])  # type: ignore[index]
+            column = _COLUMN.match(line)
+            hang = len(column[0]) if column else 0
             wrapped += textwrap.wrap(
                 line,
                 width,

@@ -116,8 +116,9 @@ class Harness:
     ) -> None:
         self.home = folder / "home"
         self.workspace = folder / "workspace"
-        self.script = ScriptedModel(model) if isinstance(model, Sequence) else None
-        self.model = CheckedModel(self.script or model)  # type: ignore[arg-type]
+        scripted = ScriptedModel(model) if isinstance(model, Sequence) else model
+        self.script = scripted if isinstance(scripted, ScriptedModel) else None
+        self.model = CheckedModel(scripted)
         self._approver = approver
         self._tools = tuple(tools)
         self._clock = clock or FakeClock()

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from claw.models.anthropic.decode import AnthropicDecoder
 from claw.models.anthropic.encode import encode
+from claw.models.dialect import Decoder
 from claw.models.estimate import estimate_request
-from claw.models.exchange import Peer, endpoint, exchange, header_value
-from claw.models.http import HttpRequest, Transport
-from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, Memo, no_blobs, to_bytes
-from claw.types.events import AssistantEvent
+from claw.models.exchange import endpoint, header_value
+from claw.models.http import Transport
+from claw.models.wire_client import WireClient, bearer
+from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.request import Request
-from claw.types.usage import Usage
-from claw.version import __version__
 
 __all__ = ["AnthropicClient"]
 
 
-class AnthropicClient:
+class AnthropicClient(WireClient):
     """``api_key`` goes as ``x-api-key``, ``auth_token`` as a bearer token.
 
-    ``window`` and ``max_output`` are in tokens, None where unknown.
+    ``max_output`` is in tokens, None where unknown.
     """
 
     def __init__(
@@ -41,44 +39,28 @@ class AnthropicClient:
         blobs_get: BlobsGet = no_blobs,
     ) -> None:
         base = base_url.partition("?")[0].rstrip("/")
-        self._url = endpoint(base_url, "/messages" if base.endswith("/v1") else "/v1/messages")
-        self._transport = transport
-        self._key, self._token = api_key.strip(), auth_token.strip()
-        self._headers = dict(headers or {})
-        self._window = window
+        super().__init__(
+            transport,
+            url=endpoint(base_url, "/messages" if base.endswith("/v1") else "/v1/messages"),
+            key=api_key.strip() or auth_token,
+            headers=headers,
+            window=window,
+            provider=provider,
+            blobs_get=blobs_get,
+        )
+        self._api_key, self._token = api_key.strip(), auth_token.strip()
         self._max_output = max_output
-        self._provider = provider
-        self._blobs_get = blobs_get
-        self._memo = Memo()
 
-    @property
-    def window(self) -> int | None:
-        return self._window
-
-    async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        body = encode(
+    def _body(self, request: Request) -> dict[str, Any]:
+        return encode(
             request, blobs_get=self._blobs_get, max_output=self._max_output, memo=self._memo
         )
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            "anthropic-version": "2023-06-01",
-            "user-agent": f"claw/{__version__}",
-        }
-        if self._key:
-            headers["x-api-key"] = header_value(self._key)
-        if self._token:
-            headers["authorization"] = f"Bearer {header_value(self._token)}"
-        headers.update(self._headers)
-        replies = exchange(
-            self._transport,
-            HttpRequest(self._url, headers, to_bytes(body)),
-            AnthropicDecoder(input_estimate=partial(estimate_request, request)),
-            Peer(self._provider, request.sampling.model, self._key or self._token),
-        )
-        async with aclosing(replies):
-            async for event in replies:
-                yield event
 
-    def cost(self, usage: Usage, model: str) -> float | None:
-        return list_price(usage, model)
+    def _decoder(self, request: Request) -> Decoder:
+        return AnthropicDecoder(input_estimate=partial(estimate_request, request))
+
+    def _signature(self) -> dict[str, str]:
+        signed = {"anthropic-version": "2023-06-01", **bearer(self._token)}
+        if self._api_key:
+            signed["x-api-key"] = header_value(self._api_key)
+        return signed

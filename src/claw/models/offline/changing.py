@@ -95,9 +95,8 @@ def replace_text(task: ReplaceText, say: Voice) -> Plan:
             f"`{task.path}` does not contain {old}; nothing was changed.",
             f"`{task.path}` 不包含 {old}；没有修改。",
         )
-    edit = {"file_path": task.path, "old_string": task.old, "new_string": task.new}
-    if count != 1:
-        edit["replace_all"] = True  # type: ignore[assignment]
+    everywhere = {"replace_all": True} if count != 1 else {}
+    edit = {"file_path": task.path, "old_string": task.old, "new_string": task.new, **everywhere}
     yield Call("Edit", edit)
     if not count or is_clipped(shown.text):
         return say(

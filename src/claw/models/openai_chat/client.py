@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
+from claw.models.dialect import Decoder
 from claw.models.estimate import estimate_request
-from claw.models.exchange import Peer, endpoint, exchange, header_value
-from claw.models.http import HttpRequest, Transport
+from claw.models.exchange import endpoint
+from claw.models.http import Transport
 from claw.models.openai_chat.decode import ChatDecoder
 from claw.models.openai_chat.encode import encode
-from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, Memo, no_blobs, to_bytes
-from claw.types.events import AssistantEvent
+from claw.models.wire_client import WireClient, bearer
+from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.request import Request
-from claw.types.usage import Usage
-from claw.version import __version__
 
 __all__ = ["OpenAIChatClient"]
 
 
-class OpenAIChatClient:
-    """``base_url`` goes up to and including ``/v1``. ``window`` is in tokens, None if unknown."""
+class OpenAIChatClient(WireClient):
+    """``base_url`` goes up to and including ``/v1``."""
 
     def __init__(
         self,
@@ -36,39 +34,22 @@ class OpenAIChatClient:
         quirks: frozenset[str] = frozenset(),
         blobs_get: BlobsGet = no_blobs,
     ) -> None:
-        self._url = endpoint(base_url, "/chat/completions")
-        self._transport = transport
-        self._key = api_key.strip()
-        self._headers = dict(headers or {})
-        self._window = window
-        self._provider = provider
-        self._quirks = quirks
-        self._blobs_get = blobs_get
-        self._memo = Memo()
-
-    @property
-    def window(self) -> int | None:
-        return self._window
-
-    async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        body = encode(request, blobs_get=self._blobs_get, quirks=self._quirks, memo=self._memo)
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            "user-agent": f"claw/{__version__}",
-        }
-        if self._key:
-            headers["authorization"] = f"Bearer {header_value(self._key)}"
-        headers.update(self._headers)
-        replies = exchange(
-            self._transport,
-            HttpRequest(self._url, headers, to_bytes(body)),
-            ChatDecoder(input_estimate=partial(estimate_request, request)),
-            Peer(self._provider, request.sampling.model, self._key),
+        super().__init__(
+            transport,
+            url=endpoint(base_url, "/chat/completions"),
+            key=api_key,
+            headers=headers,
+            window=window,
+            provider=provider,
+            blobs_get=blobs_get,
         )
-        async with aclosing(replies):
-            async for event in replies:
-                yield event
+        self._quirks = quirks
 
-    def cost(self, usage: Usage, model: str) -> float | None:
-        return list_price(usage, model)
+    def _body(self, request: Request) -> dict[str, Any]:
+        return encode(request, blobs_get=self._blobs_get, quirks=self._quirks, memo=self._memo)
+
+    def _decoder(self, request: Request) -> Decoder:
+        return ChatDecoder(input_estimate=partial(estimate_request, request))
+
+    def _signature(self) -> dict[str, str]:
+        return bearer(self._key)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
+from claw.models.dialect import Decoder
 from claw.models.estimate import estimate_request
-from claw.models.exchange import Peer, endpoint, exchange, header_value
-from claw.models.http import HttpRequest, Transport
+from claw.models.exchange import endpoint
+from claw.models.http import Transport
 from claw.models.openai_responses.decode import ResponsesDecoder
 from claw.models.openai_responses.encode import encode
-from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, no_blobs, to_bytes
-from claw.types.events import AssistantEvent
+from claw.models.wire_client import WireClient, bearer
+from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.request import Request
-from claw.types.usage import Usage
-from claw.version import __version__
 
 __all__ = ["OpenAIResponsesClient"]
 
 
-class OpenAIResponsesClient:
-    """``base_url`` goes up to and including ``/v1``. ``window`` is in tokens, None if unknown."""
+class OpenAIResponsesClient(WireClient):
+    """``base_url`` goes up to and including ``/v1``."""
 
     def __init__(
         self,
@@ -35,37 +33,21 @@ class OpenAIResponsesClient:
         provider: str = "openai",
         blobs_get: BlobsGet = no_blobs,
     ) -> None:
-        self._url = endpoint(base_url, "/responses")
-        self._transport = transport
-        self._key = api_key.strip()
-        self._headers = dict(headers or {})
-        self._window = window
-        self._provider = provider
-        self._blobs_get = blobs_get
-
-    @property
-    def window(self) -> int | None:
-        return self._window
-
-    async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        body = encode(request, blobs_get=self._blobs_get)
-        headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            "user-agent": f"claw/{__version__}",
-        }
-        if self._key:
-            headers["authorization"] = f"Bearer {header_value(self._key)}"
-        headers.update(self._headers)
-        replies = exchange(
-            self._transport,
-            HttpRequest(self._url, headers, to_bytes(body)),
-            ResponsesDecoder(input_estimate=partial(estimate_request, request)),
-            Peer(self._provider, request.sampling.model, self._key),
+        super().__init__(
+            transport,
+            url=endpoint(base_url, "/responses"),
+            key=api_key,
+            headers=headers,
+            window=window,
+            provider=provider,
+            blobs_get=blobs_get,
         )
-        async with aclosing(replies):
-            async for event in replies:
-                yield event
 
-    def cost(self, usage: Usage, model: str) -> float | None:
-        return list_price(usage, model)
+    def _body(self, request: Request) -> dict[str, Any]:
+        return encode(request, blobs_get=self._blobs_get)
+
+    def _decoder(self, request: Request) -> Decoder:
+        return ResponsesDecoder(input_estimate=partial(estimate_request, request))
+
+    def _signature(self) -> dict[str, str]:
+        return bearer(self._key)
