@@ -11,6 +11,7 @@
         RequestRejected             the same request would be refused again
           ContextOverflow           .limit_tokens: the window, where the server named it
           OutputLimitTooHigh        .max_tokens: what would fit
+          ParameterRefused          .parameter: not sent to this server any more
         ProtocolViolation           an impossible or empty stream
       ToolFailed                    becomes an error result; never leaves the runtime
       SessionError
@@ -40,6 +41,7 @@ __all__ = [
     "ModelError",
     "ModelUnavailable",
     "OutputLimitTooHigh",
+    "ParameterRefused",
     "ProtocolViolation",
     "ReplayMismatch",
     "RequestRejected",
@@ -82,11 +84,12 @@ class ModelError(ClawError):
 
     ``retry_after`` is in seconds. ``status`` is the HTTP status, or None where
     no answer came at all. ``advice`` is the whole retry policy's input: try the
-    same again, try with a lower ``max_tokens``, or never unchanged.
+    same again after a while, try with a lower ``max_tokens``, ask again at once
+    since the client has mended its request, or never unchanged.
     """
 
     kind = "model"
-    advice: ClassVar[Literal["retry", "lower_output", "never"]] = "never"
+    advice: ClassVar[Literal["retry", "lower_output", "mended", "never"]] = "never"
 
     def __init__(
         self,
@@ -157,6 +160,17 @@ class OutputLimitTooHigh(RequestRejected):
     def __init__(self, message: str, *, max_tokens: int, **about: Unpack[_About]) -> None:
         super().__init__(message, **about)
         self.max_tokens = max_tokens
+
+
+class ParameterRefused(RequestRejected):
+    """The server does not know an optional ``parameter``; the client leaves it out from now on."""
+
+    kind = "parameter_refused"
+    advice = "mended"
+
+    def __init__(self, message: str, *, parameter: str, **about: Unpack[_About]) -> None:
+        super().__init__(message, **about)
+        self.parameter = parameter
 
 
 class ProtocolViolation(ModelError):

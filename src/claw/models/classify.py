@@ -81,6 +81,10 @@ _HINTS = {
 }
 
 
+_NOTABLE_WAIT = 60.0
+"""Seconds; whoever is told to wait longer wants to know how long."""
+
+
 class _Fault(msgspec.Struct, frozen=True):
     """What an error body says. ``codes`` are its types and codes in lower case."""
 
@@ -190,10 +194,18 @@ def _verdict(status: int, fault: _Fault, wait: float | None, should_retry: str) 
     if status == 403:
         return AuthenticationFailed(message, hint=hint)
     if status in _RETRY or status >= 500:
+        if wait is not None and wait > _NOTABLE_WAIT:
+            hint = f"The server asks to wait for {_duration(wait)}."
         if should_retry.strip().lower() == "false":
             return RequestRejected(message, hint=hint, retry_after=wait)
         return ModelUnavailable(message, hint=hint, retry_after=wait)
     return RequestRejected(message, hint=hint)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
 
 
 def _too_big(status: int, fault: _Fault, plain: str, message: str) -> ModelError | None:

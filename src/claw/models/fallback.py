@@ -95,7 +95,7 @@ class FallbackModel:
             async for event in events:
                 if unnamed:
                     unnamed = False
-                    yield MessageStart(model=link.model)
+                    yield MessageStart(asked=link.model)
                 yield event
 
     def _speaks_anew(self, messages: tuple[Message, ...]) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, ClassVar
 
+from claw.errors import ParameterRefused, RequestRejected
 from claw.models.dialect import Decoder
 from claw.models.exchange import Peer, exchange, header_value
 from claw.models.http import HttpRequest, Transport
+from claw.models.mending import mended, refused_parameter
 from claw.models.prices import cost as list_price
 from claw.models.wire_text import BlobsGet, Memo, to_bytes
 from claw.types.events import AssistantEvent
@@ -26,7 +28,12 @@ def bearer(key: str) -> dict[str, str]:
 
 
 class WireClient(ABC):
-    """A ``ModelClient`` over a transport. ``window`` is in tokens, None where unknown."""
+    """A ``ModelClient`` over a transport. ``window`` is in tokens, None where unknown.
+
+    A server that does not know a field of ``optional`` is not sent it again.
+    """
+
+    optional: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -47,6 +54,7 @@ class WireClient(ABC):
         self._provider = provider
         self._blobs_get = blobs_get
         self._memo = Memo()
+        self._refused: list[str] = []
 
     @property
     def window(self) -> int | None:
@@ -60,15 +68,24 @@ class WireClient(ABC):
             **self._signature(),
             **self._headers,
         }
+        body = mended(self._body(request), self._refused)
         replies = exchange(
             self._transport,
-            HttpRequest(self._url, headers, to_bytes(self._body(request))),
+            HttpRequest(self._url, headers, to_bytes(body)),
             self._decoder(request),
             Peer(self._provider, request.sampling.model, self._key),
         )
-        async with aclosing(replies):
-            async for event in replies:
-                yield event
+        try:
+            async with aclosing(replies):
+                async for event in replies:
+                    yield event
+        except RequestRejected as error:
+            left = [name for name in self.optional if name not in self._refused]
+            name = refused_parameter(error, body, left)
+            if not name:
+                raise
+            self._refused.append(name)
+            raise ParameterRefused(error.message, parameter=name, status=error.status) from error
 
     def cost(self, usage: Usage, model: str) -> float | None:
         return list_price(usage, model)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from itertools import count
+from itertools import count, islice
 
 import msgspec
 from msgspec.structs import replace
 
-from claw.errors import ModelError, OutputLimitTooHigh, ProtocolViolation
+from claw.errors import ModelError, OutputLimitTooHigh, ParameterRefused, ProtocolViolation
 from claw.ports import Clock, ModelClient, Redactor
 from claw.runtime.recorder import Recorder
 from claw.runtime.request import Digester, Prompt, build_request
@@ -29,7 +29,7 @@ from claw.types.events import (
     ThinkingDelta,
     ToolInputDelta,
 )
-from claw.types.messages import Opaque, ToolResult, ToolUse, UserMessage
+from claw.types.messages import AssistantMessage, Opaque, ToolResult, ToolUse, UserMessage
 from claw.types.reply import ENDED_WELL, Reply, assemble
 from claw.types.request import Request, Sampling
 
@@ -69,7 +69,7 @@ class Sampler(msgspec.Struct, eq=False):
         second stream is cut too, the incomplete reply stands. Raises ``ModelError`` when
         the model gives none.
         """
-        sampling = self.sampling
+        sampling = self._sampling()
         cut_before = empty_before = lowered = False
         after_result = self._follows_a_result()
         for attempt in count(1):
@@ -83,6 +83,8 @@ class Sampler(msgspec.Struct, eq=False):
                     raise
                 lowered = True
                 sampling = replace(sampling, max_tokens=max(1, error.max_tokens))
+                self.log.record(Retried(step, attempt, error.kind, 0.0))
+            except ParameterRefused as error:  # each parameter once: the client remembers
                 self.log.record(Retried(step, attempt, error.kind, 0.0))
             except ModelError as error:
                 delay = self._delay(error, attempt)
@@ -111,6 +113,18 @@ class Sampler(msgspec.Struct, eq=False):
                     await self._wait(step, attempt, "empty_reply", "the reply was empty", 0.0)
         raise AssertionError("unreachable: count() does not end")
 
+    def _sampling(self) -> Sampling:
+        """After a call that the output limit cut off, twice the room, once."""
+        if self.sampling.max_tokens is not None:
+            return self.sampling
+        messages = reversed(self.log.state.transcript.messages)
+        said = [*islice((m for m in messages if isinstance(m, AssistantMessage)), 2)]
+        cut = [bool(m.tool_calls) and m.stop_reason == "max_tokens" for m in said]
+        made = said[0].usage.output_tokens if said else 0
+        if not made or cut not in ([True], [True, False]):
+            return self.sampling
+        return replace(self.sampling, max_tokens=2 * made)
+
     async def _ask(self, request: Request, step: int) -> Reply:
         """Stream one exchange and journal what came of it, also when it broke off."""
         events: list[AssistantEvent] = []
@@ -137,7 +151,13 @@ class Sampler(msgspec.Struct, eq=False):
         return reply
 
     def _record(self, step: int, reply: Reply, events: list[AssistantEvent]) -> None:
-        price = self.model.cost(reply.usage, reply.model or self.sampling.model)
+        # Requests are encoded for the name that was asked for, and so is what comes back
+        # with them: a gateway's name for the same model must not cost it its thinking.
+        asked = reply.asked or self.sampling.model
+        served_by = reply.model or asked
+        price = self.model.cost(reply.usage, served_by)
+        if price is None:
+            price = self.model.cost(reply.usage, asked)
         self.cost = None if self.cost is None or price is None else self.cost + price
         cache = [event.event for event in events if isinstance(event, PromptCache)]
         self.log.record(
@@ -147,7 +167,8 @@ class Sampler(msgspec.Struct, eq=False):
                 stop_reason=reply.stop_reason,
                 usage=reply.usage,
                 complete=reply.complete,
-                model=reply.model or self.sampling.model,
+                model=asked,
+                served_by=served_by if served_by != asked else "",
                 request_id=reply.request_id,
                 provider_metadata=reply.provider_metadata,
                 prompt_cache=cache[-1] if cache else None,

@@ -40,7 +40,7 @@ from claw.types.transcript import INTERRUPTED, OUTCOME_UNKNOWN
 __all__ = ["ToolPhase", "ToolRunner", "calls_not_to_run", "merge_hook_feedback", "settle_open"]
 
 CUT_BY_OUTPUT_LIMIT = (
-    "Not run: the call was cut off by the output limit. Make it smaller, in several steps."
+    "Not run: the call was cut off by the output limit{}. Make it smaller, in several steps."
 )
 CUT_WITH_STREAM = "Not run: the reply that made this call was cut off. Make the call again."
 NOT_RUN = "Not run: the turn ended before this call."
@@ -96,7 +96,8 @@ def calls_not_to_run(reply: Reply) -> dict[str, str]:
     if reply.stop_reason in REFUSED:
         return {call.id: "Not run: the model refused to go on." for call in calls}
     if reply.stop_reason in CUT_BY_LIMIT and calls and reply.blocks[-1] is calls[-1]:
-        return {calls[-1].id: CUT_BY_OUTPUT_LIMIT}
+        made = f" ({reply.usage.output_tokens:,} tokens)" if reply.usage.output_tokens else ""
+        return {calls[-1].id: CUT_BY_OUTPUT_LIMIT.format(made)}
     return {}
 
 

@@ -119,6 +119,7 @@ def conversation(
     state: SessionState | None = None,
     mode: PermissionMode = "default",
     options: TurnOptions | None = None,
+    sampling: Sampling | None = None,
     **others: Any,
 ) -> ConversationRuntime:
     """A conversation over doubles; ``others`` are ports by name (``policy=``, ``compactor=``)."""
@@ -141,7 +142,7 @@ def conversation(
         built,
         state=state or SessionState(),
         prompt=Prompt("You are a test.", built.tools.specs()),
-        sampling=Sampling("scripted"),
+        sampling=sampling or Sampling("scripted"),
         mode=mode,
         options=options or TurnOptions(),
     )

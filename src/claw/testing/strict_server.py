@@ -35,7 +35,8 @@ from claw.errors import (
     OutputLimitTooHigh,
 )
 from claw.models.estimate import estimate_tokens
-from claw.models.scripted import Cut, Fails, Gate, Playback, Raw, Waits, playback
+from claw.models.scripted import MODEL, Cut, Fails, Gate, Playback, Raw, Waits, playback
+from claw.testing.prefix import first_difference, has_replies, opening
 from claw.testing.validate import (
     thinking_key,
     validate_anthropic,
@@ -51,7 +52,7 @@ from claw.testing.wire import (
     responses_stream,
     responses_whole,
 )
-from claw.types.events import AssistantEvent, MessageStop
+from claw.types.events import AssistantEvent, MessageStart, MessageStop
 from claw.types.messages import Opaque, RedactedThinking, Thinking
 from claw.types.reply import Reply
 
@@ -63,6 +64,11 @@ _DIALECTS: dict[str, Dialect] = {
     "/v1/messages/count_tokens": "count",
     "/v1/chat/completions": "chat",
     "/v1/responses": "responses",
+}
+_CLIENT_DIALECTS: dict[Dialect, str] = {
+    "anthropic": "anthropic",
+    "chat": "openai-chat",
+    "responses": "openai-responses",
 }
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed"}
 _LARGEST_HEAD = 256 * 1024
@@ -156,8 +162,10 @@ class StrictServer:
     """Serves ``replies`` in order on a free port of 127.0.0.1 while it is entered.
 
     ``window`` is in tokens, as ``estimate_tokens`` counts the body: what exceeds it
-    gets the dialect's overflow error and uses up no reply. Leaving the server raises
-    ``AssertionError`` for violations and unused replies, unless ``check`` is False.
+    gets the dialect's overflow error and uses up no reply. Each request must extend the
+    last one of its conversation and model, so that a prompt cache can help, unless
+    ``extends`` is False. Leaving the server raises ``AssertionError`` for violations and
+    unused replies, unless ``check`` is False.
     """
 
     def __init__(
@@ -165,6 +173,7 @@ class StrictServer:
         replies: Sequence[ServerReply] = (),
         *,
         window: int | None = None,
+        extends: bool = True,
         check: bool = True,
     ) -> None:
         self.requests: list[Received] = []
@@ -172,8 +181,10 @@ class StrictServer:
         self._replies = tuple(replies)
         self._next = 0
         self._window = window
+        self._extends = extends
         self._check = check
         self._thinking: set[str] = set()
+        self._last: dict[tuple[str, str, str], dict[str, Any]] = {}  # body by conversation
         self._connections: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -295,6 +306,8 @@ class StrictServer:
         tokens = estimate_tokens(received.raw.decode(errors="replace"))
         if dialect == "count":
             return _json(200, {"input_tokens": tokens}), None
+        if self._extends:
+            self._compare(_CLIENT_DIALECTS[dialect], received)
         if overflow := self._overflow(dialect, received.body, tokens):
             return _json(400, overflow), None
         if self._next >= len(self._replies):
@@ -327,6 +340,20 @@ class StrictServer:
         if "anthropic-version" not in received.headers:
             problems.append("anthropic-version: header is required")
         return problems
+
+    def _compare(self, dialect: str, received: Received) -> None:
+        """A changed prefix is no provider's complaint: it is answered, and fails the test."""
+        body = received.body
+        known = (dialect, str(body["model"]), opening(dialect, body))
+        alike = [last for (*about, _), last in self._last.items() if about == [*known[:2]]]
+        before = self._last.get(known, alike[-1] if alike else None)
+        if before is not None and has_replies(dialect, body):
+            if change := first_difference(dialect, before, body):
+                self.violations.append(
+                    f"request {received.number} does not extend the one before it: {change}"
+                )
+        self._last.pop(known, None)  # the last one stands last
+        self._last[known] = body
 
     def _overflow(
         self, dialect: Dialect, body: dict[str, Any], tokens: int
@@ -389,10 +416,17 @@ class StrictServer:
                 self._thinking.add(thinking_key(event.raw))
 
 
+def _name_of_the_model(played: Playback) -> str:
+    """What the script calls it, for servers with names of their own."""
+    names = [e.model for e in played.events if isinstance(e, MessageStart) and e.model != MODEL]
+    return names[-1] if names else ""
+
+
 def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int) -> _Answer:
     """A scripted reply in the words of the dialect."""
     body = received.body
     number = received.number
+    model = _name_of_the_model(played) or body["model"]
     if played.error is not None and not played.events:
         answer = _json(_status(played.error), _error_of(dialect, played.error))
         if played.error.retry_after is not None:
@@ -402,7 +436,7 @@ def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int)
         to_whole = _TO_WHOLE[dialect]
         whole = b""
         if played.events:
-            whole = json.dumps(to_whole(played.events, number, body["model"])).encode()
+            whole = json.dumps(to_whole(played.events, number, model)).encode()
         gates = tuple(gate for _, gate in played.gates)
         cut_off = played.error is not None or not _is_finished(played)
         return _Answer(
@@ -414,12 +448,12 @@ def _spoken(dialect: Dialect, received: Received, played: Playback, tokens: int)
         )
     stream: Stream
     if dialect == "anthropic":
-        stream = anthropic_stream(played.events, number, body["model"], tokens)
+        stream = anthropic_stream(played.events, number, model, tokens)
     elif dialect == "responses":
-        stream = responses_stream(played.events, number, body["model"])
+        stream = responses_stream(played.events, number, model)
     else:
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
-        stream = chat_stream(played.events, number, body["model"], with_usage)
+        stream = chat_stream(played.events, number, model, with_usage)
     pieces = [(tuple(played.gates_before(at)), data) for at, data in enumerate(stream.per_event)]
     pieces.append((tuple(played.gates_before(len(played.events))), stream.end))
     if played.error is not None:

@@ -124,7 +124,10 @@ class Retried(_Base, frozen=True, tag="retried"):
 
 
 class ReplyReceived(_Base, frozen=True, tag="reply_received"):
-    """``step`` as in ``StepRequested``; ``wire`` is the blob of the raw bytes, if kept."""
+    """``step`` as in ``StepRequested``; ``wire`` is the blob of the raw bytes, if kept.
+
+    ``model`` is who was asked, ``served_by`` the server's own name for it, where another.
+    """
 
     step: int
     blocks: tuple[AssistantBlock, ...]
@@ -135,6 +138,7 @@ class ReplyReceived(_Base, frozen=True, tag="reply_received"):
     request_id: str = ""
     provider_metadata: dict[str, Any] = {}
     prompt_cache: PromptCacheEvent | None = None
+    served_by: str = ""
     wire: str = ""
 
     @property

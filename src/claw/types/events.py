@@ -49,10 +49,14 @@ class ToolInputDelta(msgspec.Struct, frozen=True, tag_field="kind", tag="tool_in
 
 
 class MessageStart(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who answers, as far as the stream says; may come more than once, the last word counts."""
+    """Who answers, as far as the stream says; may come more than once, the last word counts.
+
+    ``asked`` is the name that the request carried, where it was not the caller's own.
+    """
 
     model: str = ""
     request_id: str = ""
+    asked: str = ""
 
 
 class PromptCache(msgspec.Struct, frozen=True):

@@ -40,7 +40,8 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     ``stop_sequence``, ``stop`` (it ended), ``tool_use``, ``pause_turn`` (it goes
     on), ``max_tokens``, ``model_context_window_exceeded`` (cut), ``refusal``,
     or the provider's own word where none of these fits. ``complete`` is False
-    where the stream was cut; then ``stop_reason`` is empty.
+    where the stream was cut; then ``stop_reason`` is empty. ``model`` is the
+    server's name for what answered, ``asked`` as in ``MessageStart``.
     """
 
     blocks: tuple[AssistantBlock, ...] = ()
@@ -49,6 +50,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str = ""
     complete: bool = True
     request_id: str = ""
+    asked: str = ""
     provider_metadata: dict[str, Any] = {}
 
     @property
@@ -78,7 +80,7 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
     pending: list[str] = []
     used = set(taken)
     usage = Usage()
-    model = request_id = ""
+    model = request_id = asked = ""
     stop: MessageStop | None = None
     saw_any = False
 
@@ -95,6 +97,7 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
             case MessageStart():
                 model = event.model or model
                 request_id = event.request_id or request_id
+                asked = event.asked or asked
             case MessageStop():
                 if stop is not None:
                     raise ProtocolViolation("the stream ended twice")
@@ -123,5 +126,6 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
         model=model,
         complete=stop is not None,
         request_id=request_id,
+        asked=asked,
         provider_metadata=stop.provider_metadata if stop else {},
     )

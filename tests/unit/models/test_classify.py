@@ -198,3 +198,15 @@ def test_server_forbids_a_retry():
 )
 def test_errors_inside_a_stream(event, kind):
     assert type(classify_event(event)) is kind
+
+
+@pytest.mark.parametrize(
+    ("wait", "said"), [("3600", "1 h 0 min"), ("10740", "2 h 59 min"), ("90", "2 min")]
+)
+def test_a_long_wait_is_named(wait, said):
+    error = classify_error(429, body("slow down"), {"retry-after": wait})
+    assert said in error.hint
+
+
+def test_a_short_wait_is_nobodys_business():
+    assert not classify_error(429, body("slow down"), {"retry-after": "5"}).hint

@@ -111,7 +111,7 @@ async def test_a_mistake_is_not_hidden(error: ModelError) -> None:
 async def test_the_reply_says_who_gave_it() -> None:
     """Also where the server does not."""
     chain = Chain([BUSY], [raw(TextDelta("hi"), MessageStop("end_turn"))])
-    assert (await chain.ask()).model == "second"
+    assert (await chain.ask()).asked == "second"
 
 
 async def test_half_a_reply_is_not_continued_by_another_model() -> None:

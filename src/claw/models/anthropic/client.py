@@ -25,6 +25,8 @@ class AnthropicClient(WireClient):
     ``max_output`` is in tokens, None where unknown.
     """
 
+    optional = ("cache_control", "output_config", "thinking")
+
     def __init__(
         self,
         transport: Transport,

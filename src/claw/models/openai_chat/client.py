@@ -22,6 +22,8 @@ __all__ = ["OpenAIChatClient"]
 class OpenAIChatClient(WireClient):
     """``base_url`` goes up to and including ``/v1``."""
 
+    optional = ("stream_options", "max_completion_tokens", "max_tokens", "reasoning_effort")
+
     def __init__(
         self,
         transport: Transport,

@@ -22,6 +22,8 @@ __all__ = ["OpenAIResponsesClient"]
 class OpenAIResponsesClient(WireClient):
     """``base_url`` goes up to and including ``/v1``."""
 
+    optional = ("include", "max_output_tokens", "parallel_tool_calls", "reasoning", "store")
+
     def __init__(
         self,
         transport: Transport,
