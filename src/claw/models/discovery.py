@@ -18,27 +18,31 @@ from claw.models.transport import HttpTransport
 __all__ = ["USUAL_PORTS", "LocalServer", "find_local_servers"]
 
 USUAL_PORTS = (
-    ("llama.cpp", 8080),
-    ("Ollama", 11434),
-    ("LM Studio", 1234),
-    ("vLLM", 8000),
-    ("SGLang", 30000),
-    ("LiteLLM", 4000),
+    ("llamacpp", 8080),
+    ("ollama", 11434),
+    ("lmstudio", 1234),
+    ("vllm", 8000),
+    ("sglang", 30000),
+    ("litellm", 4000),
 )
+"""With the name as which ``--model NAME/MODEL`` reaches what listens there."""
+
 TIMEOUT = 0.3  # seconds
 MOST_BYTES = 1024 * 1024
 
 
 class LocalServer(msgspec.Struct, frozen=True):
-    """``usual`` is what mostly listens on the port; ``models`` are named by the server."""
+    """``name`` is that of ``USUAL_PORTS``, whatever listens there; ``models`` are the server's."""
 
-    usual: str
+    name: str
     base_url: str
     models: tuple[str, ...]
 
 
 async def find_local_servers(
-    ports: Sequence[tuple[str, int]] = USUAL_PORTS, *, timeout: float = TIMEOUT
+    ports: Sequence[tuple[str, int]] = USUAL_PORTS,
+    *,
+    timeout: float = TIMEOUT,
 ) -> tuple[LocalServer, ...]:
     """Ask each port for its models, all at once; whoever gives a list in time is a server.
 
@@ -47,13 +51,13 @@ async def find_local_servers(
     transport = HttpTransport(Timeouts(timeout, timeout, timeout))
     transport.warm("http://127.0.0.1")  # else the imports would eat the first one's time
     try:
-        asked = (_ask(transport, usual, port, timeout) for usual, port in ports)
+        asked = (_ask(transport, name, port, timeout) for name, port in ports)
         return tuple(server for server in await asyncio.gather(*asked) if server is not None)
     finally:
         await transport.aclose()
 
 
-async def _ask(transport: Transport, usual: str, port: int, timeout: float) -> LocalServer | None:
+async def _ask(transport: Transport, name: str, port: int, timeout: float) -> LocalServer | None:
     base_url = f"http://127.0.0.1:{port}/v1"
     request = HttpRequest(f"{base_url}/models", {"accept": "application/json"}, method="GET")
     try:
@@ -62,7 +66,7 @@ async def _ask(transport: Transport, usual: str, port: int, timeout: float) -> L
             models = _names(parse_json(body))
     except (ModelError, StreamCut, TimeoutError, ValueError, RecursionError):
         return None
-    return None if models is None else LocalServer(usual, base_url, models)
+    return None if models is None else LocalServer(name, base_url, models)
 
 
 async def _body(transport: Transport, request: HttpRequest) -> bytes:

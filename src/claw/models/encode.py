@@ -30,10 +30,12 @@ def encode_request(
 ) -> dict[str, Any]:
     """The body that a client would send, streaming. ``sampling`` is as in ``Sampling``.
 
+    Without a ``model`` every message of an assistant counts as the asked model's own.
+
     Raises ``ConfigError`` for a dialect that claw does not speak.
     """
     messages = transcript.messages if isinstance(transcript, Transcript) else tuple(transcript)
-    request = Request(system, messages, tuple(tools), Sampling(**sampling))
+    request = Request(system, messages, tuple(tools), Sampling(**{"model": "", **sampling}))
     match dialect:
         case "anthropic":
             return encode_anthropic(request, blobs_get=blobs_get)

@@ -8,16 +8,14 @@ from contextlib import aclosing, suppress
 
 import msgspec
 
-from claw.errors import ModelError, ModelUnavailable
+from claw.errors import ModelError, ModelUnavailable, RequestRejected
+from claw.models.address import parse_address
 from claw.models.classify import MAX_BODY, classify_error
 from claw.models.dialect import Decoder
 from claw.models.http import HttpRequest, HttpResponse, StreamCut, Transport
 from claw.types.events import AssistantEvent, MessageStart
 
 __all__ = ["Peer", "endpoint", "exchange", "header_value"]
-
-NO_PROGRESS = 600.0
-"""Seconds in which only life signs come, before a stream counts as cut."""
 
 DRAIN = 0.25
 """Seconds to wait for the body's end after the dialect's, so that the connection can stay."""
@@ -79,7 +77,9 @@ async def exchange(
         response = await transport.send(request)
         try:
             request_id = _request_id(response)
-            if response.status >= 300:
+            if 300 <= response.status < 400:
+                raise _redirected(response)
+            if response.status >= 400:
                 body = await _error_body(response)
                 raise classify_error(response.status, body, response.headers)
             started = False
@@ -107,17 +107,33 @@ async def _events(response: HttpResponse, decoder: Decoder) -> AsyncGenerator[As
         async for chunk in response.chunks:
             for event in decoder.feed(chunk):
                 started = True
-                last = loop.time()
                 yield event
+                last = loop.time()  # now: the consumer's time is not the server's
             if decoder.done:
                 return
-            if loop.time() - last > NO_PROGRESS:
-                raise StreamCut(f"only life signs for {NO_PROGRESS:g} s")
+            if loop.time() - last > response.no_progress:
+                raise StreamCut(f"only life signs came for {response.no_progress:g} s")
     except StreamCut as cut:
         if not started:
-            raise ModelUnavailable(f"the reply broke off before it began: {cut}") from cut
+            raise ModelUnavailable(
+                f"the reply broke off before it began: {cut}",
+                hint="Try again, a smaller prompt, or another model.",
+            ) from cut
     for event in decoder.end():
         yield event
+
+
+def _redirected(response: HttpResponse) -> ModelError:
+    """Not followed: the key is for the configured server, and a POST would lose its body."""
+    try:
+        place = parse_address(response.headers.get("location", "")).place
+    except ValueError:
+        place = "another address"
+    return RequestRejected(
+        f"the server redirects to {place} (status {response.status})",
+        hint="Set the base URL to where the API really is.",
+        status=response.status,
+    )
 
 
 async def _error_body(response: HttpResponse) -> bytes:

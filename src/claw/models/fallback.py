@@ -7,7 +7,8 @@ is overloaded, names a long wait, the account's quota is spent, or the model is 
 Everything else (a wrong key, a request that is refused or too long) would hide a
 mistake, and is passed on.
 
-When the user speaks next, the first model is asked again.
+When the user speaks next, the first model is asked again. Where no model is left, the
+last one's error says what became of the others.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class FallbackModel:
         self._tell = tell
         self._at = 0
         self._failures = 0  # in a row, of the model that is asked now
+        self._given_up: list[str] = []  # why, by model, since the user spoke
         self._last: tuple[Message, ...] = ()
 
     @property
@@ -64,7 +66,8 @@ class FallbackModel:
         return self._links[self._at].client.cost(usage, model)
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        """Raises what the models raise: the last one's error, where none answers."""
+        """Raises what the models raise: the last one's error, where none answers, with the
+        others' in its message."""
         if self._speaks_anew(request.messages):
             self._move(0, "")
         self._last = request.messages
@@ -76,8 +79,10 @@ class FallbackModel:
                         heard = True
                         yield event
             except ModelError as error:
-                self._failures += 1
-                if self._at + 1 == len(self._links) or not self._gives_up(error):
+                if self._at + 1 == len(self._links):
+                    raise self._with_the_others(error) from error.__cause__
+                self._failures += isinstance(error, ModelUnavailable)
+                if not self._gives_up(error):
                     raise
                 self._move(self._at + 1, error.message)
                 if heard:  # half a reply is out: only a new request can replace it
@@ -115,9 +120,18 @@ class FallbackModel:
             case _:
                 return False
 
+    def _with_the_others(self, error: ModelError) -> ModelError:
+        others = f" (before that, {'; '.join(self._given_up)})"
+        if self._given_up and not error.message.endswith(others):
+            error.message += others
+            error.args = (error.message,)
+        return error
+
     def _move(self, to: int, why: str) -> None:
+        before = self._links[self._at].model
+        self._given_up = [*self._given_up, f"`{before}`: {why}"] if why else []
         if to != self._at:
-            before, after = self._links[self._at].model, self._links[to].model
+            after = self._links[to].model
             text = f"`{before}` does not answer ({why}); `{after}` is asked instead."
             self._tell(
                 Notice("fallback", "warning", text)

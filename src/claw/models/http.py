@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from typing import Literal, Protocol
 
 import msgspec
@@ -16,10 +16,13 @@ __all__ = [
     "StreamCut",
     "Timeouts",
     "Transport",
+    "no_answer",
+    "unpacker",
     "unreachable",
 ]
 
 DEEPEST_CAUSE = 10
+LARGEST_PIECE = 1024 * 1024
 
 
 class StreamCut(Exception):
@@ -39,12 +42,16 @@ class HttpRequest(msgspec.Struct, frozen=True):
 
 
 class HttpResponse(msgspec.Struct, frozen=True):
-    """``headers`` have names in lower case. Whoever got it calls ``close``, whatever happened."""
+    """``headers`` have names in lower case. Whoever got it calls ``close``, whatever happened.
+
+    ``no_progress`` as in ``Timeouts``: only who reads the body can tell life signs.
+    """
 
     status: int
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
     close: Callable[[], Awaitable[None]]
+    no_progress: float = 600.0
 
 
 class Transport(Protocol):
@@ -55,11 +62,59 @@ class Transport(Protocol):
 
 
 class Timeouts(msgspec.Struct, frozen=True):
-    """Seconds. ``idle`` is the longest silence between two chunks; there is no total."""
+    """Seconds; there is no total.
+
+    ``first_byte`` is for the head of the answer, and again for the first of its body:
+    many servers send the head before they read the prompt. ``idle`` is the longest
+    silence after that, and ``no_progress`` the longest time in which nothing but life
+    signs come. What the reader of a body needs for itself counts nowhere.
+    """
 
     connect: float = 10.0
     first_byte: float = 600.0
     idle: float = 180.0
+    no_progress: float = 600.0
+
+
+def no_answer(address: Address, seconds: float) -> ModelError:
+    return ModelUnavailable(
+        f"{address.place} did not answer within {seconds:g} s",
+        hint="It took the request and sent nothing: try again, a smaller prompt, or another model.",
+    )
+
+
+def unpacker(headers: Mapping[str, str]) -> Callable[[bytes], Iterator[bytes]]:
+    """What makes plain bytes of a body's, in pieces of at most ``LARGEST_PIECE``.
+
+    Nobody is asked to compress; some proxies do it all the same. Raises ``ModelError``
+    for a coding that is neither gzip nor deflate; the result raises ``StreamCut``.
+    """
+    coding = headers.get("content-encoding", "").strip().lower()
+    if coding in ("", "identity"):
+        return _plain
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise ModelError(
+            f"the server compresses its answers as `{coding[:40]}`, which was not asked for",
+            hint="Configure the server or the proxy before it to leave `text/event-stream` alone.",
+        )
+    import zlib  # hardly ever needed
+
+    inflater = zlib.decompressobj(wbits=47)  # 32 + 15: by its head, gzip or zlib
+
+    def unpack(chunk: bytes) -> Iterator[bytes]:
+        try:
+            while chunk:
+                if piece := inflater.decompress(chunk, LARGEST_PIECE):
+                    yield piece
+                chunk = inflater.unconsumed_tail
+        except zlib.error as error:
+            raise StreamCut("the compressed body is damaged") from error
+
+    return unpack
+
+
+def _plain(chunk: bytes) -> Iterator[bytes]:
+    yield chunk
 
 
 def _is_refusal(error: BaseException) -> bool:

@@ -7,12 +7,20 @@ loopback needs none of what makes it large. The protocol is h11's.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.address import Address, parse_address
-from claw.models.http import HttpRequest, HttpResponse, StreamCut, Timeouts, unreachable
+from claw.models.http import (
+    HttpRequest,
+    HttpResponse,
+    StreamCut,
+    Timeouts,
+    no_answer,
+    unpacker,
+    unreachable,
+)
 
 if TYPE_CHECKING:
     import h11
@@ -20,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalTransport"]
 
 CHUNK = 64 * 1024
+LARGEST_HEAD = 100 * 1024
 
 
 class LocalTransport:
@@ -50,17 +59,15 @@ class LocalTransport:
                 f"the request to {address.place} has a header that HTTP does not allow",
                 hint="Check the API key and the configured headers for stray characters.",
             ) from None
-        while True:
-            kept = self._kept(address)
+        for last in (False, True):
+            kept = None if last else self._kept(address)
             connection = kept or await self._connect(address)
             try:
                 async with asyncio.timeout(self._timeouts.first_byte):
                     response = await connection.ask(head, request.body)
             except TimeoutError as error:
                 connection.abort()
-                raise ModelUnavailable(
-                    f"{address.place} did not answer within {self._timeouts.first_byte:g} s"
-                ) from error
+                raise no_answer(address, self._timeouts.first_byte) from error
             except (OSError, h11.RemoteProtocolError) as error:
                 connection.abort()
                 if kept is not None and not connection.heard:
@@ -69,7 +76,12 @@ class LocalTransport:
             except BaseException:
                 connection.abort()
                 raise
-            return self._answer(address, connection, response)
+            try:
+                return self._answer(address, connection, response)
+            except ModelError:
+                connection.abort()
+                raise
+        raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         idle, self._idle = self._idle, {}
@@ -101,49 +113,55 @@ class LocalTransport:
     def _answer(
         self, address: Address, connection: _Connection, response: h11.Response
     ) -> HttpResponse:
-        chunks = self._chunks(address, connection)
+        headers = {name.decode(): value.decode("latin-1") for name, value in response.headers}
+        chunks = self._chunks(connection, unpacker(headers))
+        closed = False
 
         async def close() -> None:
+            nonlocal closed
             await chunks.aclose()
-            if not connection.is_free:
+            if not closed and connection.start_anew():
+                self._idle.setdefault(address.place, []).append(connection)
+            elif not closed:
                 connection.abort()
+            closed = True
 
-        headers = {name.decode(): value.decode("latin-1") for name, value in response.headers}
-        return HttpResponse(response.status_code, headers, chunks, close)
+        return HttpResponse(
+            response.status_code, headers, chunks, close, self._timeouts.no_progress
+        )
 
     async def _chunks(
-        self, address: Address, connection: _Connection
+        self, connection: _Connection, unpack: Callable[[bytes], Iterator[bytes]]
     ) -> AsyncGenerator[bytes, None]:
         import h11
 
-        idle = self._timeouts.idle
+        patience = self._timeouts.first_byte
         while True:
             try:
-                async with asyncio.timeout(idle):
+                async with asyncio.timeout(patience):
                     event = await connection.next_event()
             except TimeoutError as error:
-                raise StreamCut(f"nothing came for {idle:g} s") from error
+                raise StreamCut(f"nothing came for {patience:g} s") from error
             except (OSError, h11.RemoteProtocolError) as error:
                 raise StreamCut("the connection broke") from error
             if isinstance(event, h11.Data):
-                yield bytes(event.data)
+                for piece in unpack(bytes(event.data)):
+                    yield piece
+                patience = self._timeouts.idle
             elif isinstance(event, h11.EndOfMessage):
-                if connection.start_anew():
-                    self._idle.setdefault(address.place, []).append(connection)
                 return
 
 
 class _Connection:
-    """``heard`` says that a byte of the present answer came; ``is_free`` that none is under way."""
+    """``heard`` says that a byte of the present answer came."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         import h11
 
         self._reader = reader
         self._writer = writer
-        self._http = h11.Connection(our_role=h11.CLIENT)
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=LARGEST_HEAD)
         self.heard = False
-        self.is_free = True
 
     @property
     def is_over(self) -> bool:
@@ -153,10 +171,10 @@ class _Connection:
         """Send the request; the head of the answer. Raises as ``next_event`` does."""
         import h11
 
-        self.heard = self.is_free = False
+        self.heard = False
         events = (head, h11.Data(data=body), h11.EndOfMessage())
+        # Nobody waits until all of it is gone: a server may refuse it before it has read it.
         self._writer.write(b"".join(self._http.send(event) or b"" for event in events))
-        await self._writer.drain()
         while not isinstance(event := await self.next_event(), h11.Response):
             pass
         return event
@@ -174,15 +192,14 @@ class _Connection:
         return event
 
     def start_anew(self) -> bool:
-        """After a whole answer: whether the connection can take another request."""
+        """Whether the answer is whole, and the connection can take another request."""
         import h11
 
-        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
-            self._http.start_next_cycle()
-            self.is_free = True
-        else:
-            self.abort()
-        return self.is_free
+        ended = self._http.our_state is h11.DONE and self._http.their_state is h11.DONE
+        if not ended or self._http.trailing_data[0]:  # more than it had announced
+            return False
+        self._http.start_next_cycle()
+        return True
 
     def abort(self) -> None:
         self._writer.transport.abort()

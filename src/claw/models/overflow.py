@@ -65,6 +65,7 @@ _NOT_OVERFLOW = (
 
 _LIMITS = (
     r"(?i)> *(\d[\d,]*) maximum",
+    r"(?i)exceed context limit: \d+ \+ \d+ > (\d+)",
     r"(?i)maximum (?:context|prompt) length (?:is|of) (\d[\d,]*)",
     r"(?i)maximum context length:? \(?(\d[\d,]*)",
     r"(?i)context (?:length|size|window) (?:is |of )?\(?(\d[\d,]*)",

@@ -9,7 +9,8 @@ transcriptions only. A cache write is the one that lasts five minutes (OpenAI: t
 Not in here, and so unknown: what could not be found for certain; prices of an
 introductory period (Gemini 3's Flash, GPT-5.6 Sol) or by the hour (DeepSeek); names that
 move from one model to the next (``mistral-large-latest``); open models that every host
-sells at its own price (gpt-oss).
+sells at its own price (gpt-oss). Nor does a list price hold where somebody else sells a
+model, or serves one of the same name: whoever asks says what is sold at list price.
 """
 
 from __future__ import annotations
@@ -125,9 +126,12 @@ def price_of(model: str) -> Price | None:
     return _PRICES.get(name.replace(".", "-") if "claude" in name else name)
 
 
-def cost(usage: Usage, model: str) -> float | None:
-    """US dollars for one request, None where the price is unknown."""
-    price = price_of(model)
+def cost(usage: Usage, model: str, sells: tuple[str, ...] = ("",)) -> float | None:
+    """US dollars for one request, None where the price is unknown.
+
+    ``sells`` are beginnings of the names that cost their list price where it was made.
+    """
+    price = price_of(model) if canonical(model).startswith(sells) else None
     if price is None:
         return None
     read, written = usage.cache_read_input_tokens, usage.cache_creation_input_tokens

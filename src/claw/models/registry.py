@@ -6,14 +6,20 @@ provider; a name whose beginning tells the maker (``claude-``, ``gpt-``); and, w
 a base URL is set in the environment, any name at all: it goes there, to
 ``ANTHROPIC_BASE_URL`` unless only OpenAI's key or URL is there.
 
-No name at all: the first provider of ``PROVIDERS`` with a key (or a base URL of
-this machine), and its default model; without any, the offline model.
+No name at all: the first provider of ``PROVIDERS`` that has a default model and a key
+(or a base URL of this machine), and that model; without any, the offline model. The
+servers that mostly listen on this machine have no default: each is used only by name.
+
+Addresses, key variables and default models are those of the providers' documentation,
+looked up in November 2026.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal
 
 import msgspec
@@ -23,9 +29,11 @@ from claw.models.address import is_loopback, parse_address
 from claw.models.anthropic.client import AnthropicClient
 from claw.models.catalog import ALIASES, KNOWN, lookup
 from claw.models.dialect import DIALECTS, Dialect
+from claw.models.discovery import USUAL_PORTS
 from claw.models.http import Transport
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_chat.encode import QUIRKS
+from claw.models.openai_chat.schema_client import SchemaChatClient
 from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.transport import HttpTransport
 from claw.models.wire_text import BlobsGet, no_blobs
@@ -35,7 +43,13 @@ __all__ = ["PROVIDERS", "ModelChoice", "Profile", "Provider", "build", "connecti
 
 
 class Provider(msgspec.Struct, frozen=True):
-    """A service that claw knows by name. ``bearer_env`` holds a token instead of a key."""
+    """A service that claw knows by name.
+
+    ``base_url_env`` may move it elsewhere; ``place_env`` are variables of which the first
+    that is set fills the ``{}`` in ``base_url``. ``bearer_env`` holds a token instead of a
+    key. ``sells`` are beginnings of models' names that cost their list price there.
+    ``reasoning`` is the dialect for models that reason, where it is another one.
+    """
 
     name: str
     dialect: Dialect
@@ -44,8 +58,14 @@ class Provider(msgspec.Struct, frozen=True):
     default_model: str
     base_url_env: str = ""
     bearer_env: str = ""
+    place_env: tuple[str, ...] = ()
     quirks: frozenset[str] = frozenset()
+    sells: tuple[str, ...] = ()
+    reasoning: Dialect | None = None
 
+
+_ALL = ("",)
+_LOCAL_KEYS = {"vllm": ("VLLM_API_KEY",), "litellm": ("LITELLM_API_KEY",)}  # may be set there
 
 PROVIDERS = (
     Provider(
@@ -56,22 +76,26 @@ PROVIDERS = (
         "claude-sonnet-5-5",
         "ANTHROPIC_BASE_URL",
         "ANTHROPIC_AUTH_TOKEN",
+        sells=_ALL,
     ),
     Provider(
         "openai",
         "openai-chat",
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
-        "gpt-6-sol",
+        "gpt-6.2-sol",
         "OPENAI_BASE_URL",
+        sells=_ALL,
+        reasoning="openai-responses",  # Chat Completions refuses them tools since GPT-5.4
     ),
     Provider(
         "openai-responses",
         "openai-responses",
         "https://api.openai.com/v1",
         ("OPENAI_API_KEY",),
-        "gpt-6-sol",
+        "gpt-6.2-sol",
         "OPENAI_BASE_URL",
+        sells=_ALL,
     ),
     Provider(
         "openrouter",
@@ -79,6 +103,7 @@ PROVIDERS = (
         "https://openrouter.ai/api/v1",
         ("OPENROUTER_API_KEY",),
         "openrouter/auto",
+        sells=("claude-", "gpt-5", "gpt-6", "o3", "grok-"),  # of open models each host's price
     ),
     Provider(
         "gemini",
@@ -86,14 +111,17 @@ PROVIDERS = (
         "https://generativelanguage.googleapis.com/v1beta/openai",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         "gemini-flash-latest",
+        quirks=frozenset({"gemini_schema"}),
+        sells=_ALL,
     ),
     Provider(
         "deepseek",
         "openai-chat",
         "https://api.deepseek.com/v1",
         ("DEEPSEEK_API_KEY",),
-        "deepseek-chat",
+        "deepseek-v4-pro",
         quirks=frozenset({"echo_reasoning"}),
+        sells=_ALL,
     ),
     Provider(
         "mistral",
@@ -101,7 +129,8 @@ PROVIDERS = (
         "https://api.mistral.ai/v1",
         ("MISTRAL_API_KEY",),
         "mistral-large-latest",
-        quirks=frozenset({"short_ids", "no_stream_options"}),
+        quirks=frozenset({"short_ids", "no_stream_options", "assistant_before_user"}),
+        sells=_ALL,
     ),
     Provider(
         "groq",
@@ -110,14 +139,30 @@ PROVIDERS = (
         ("GROQ_API_KEY",),
         "openai/gpt-oss-120b",
     ),
-    Provider("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4"),
+    Provider("xai", "openai-chat", "https://api.x.ai/v1", ("XAI_API_KEY",), "grok-4.7", sells=_ALL),
     Provider(
         "moonshot",
         "openai-chat",
         "https://api.moonshot.ai/v1",
         ("MOONSHOT_API_KEY", "KIMI_API_KEY"),
-        "kimi-latest",
-        quirks=frozenset({"echo_reasoning"}),
+        "kimi-k3",
+        quirks=frozenset({"echo_reasoning", "moonshot_schema"}),
+        sells=_ALL,
+    ),
+    Provider(
+        "zai",
+        "openai-chat",
+        "https://api.z.ai/api/paas/v4",
+        ("ZAI_API_KEY",),
+        "glm-5.1",
+    ),
+    Provider(
+        "qwen",
+        "openai-chat",
+        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        ("DASHSCOPE_API_KEY",),
+        "qwen3-max",
+        "DASHSCOPE_BASE_URL",
     ),
     Provider(
         "together",
@@ -127,11 +172,48 @@ PROVIDERS = (
         "openai/gpt-oss-120b",
     ),
     Provider(
+        "fireworks",
+        "openai-chat",
+        "https://api.fireworks.ai/inference/v1",
+        ("FIREWORKS_API_KEY",),
+        "accounts/fireworks/models/gpt-oss-120b",
+    ),
+    Provider(
         "cerebras",
         "openai-chat",
         "https://api.cerebras.ai/v1",
         ("CEREBRAS_API_KEY",),
         "gpt-oss-120b",
+    ),
+    Provider(
+        "bedrock",
+        "openai-chat",
+        "https://bedrock-runtime.{}.amazonaws.com/openai/v1",
+        ("AWS_BEARER_TOKEN_BEDROCK",),
+        "openai.gpt-oss-120b-1:0",
+        place_env=("AWS_REGION", "AWS_DEFAULT_REGION"),
+    ),
+    Provider(
+        "azure",
+        "openai-chat",
+        "{}/openai/v1",
+        ("AZURE_OPENAI_API_KEY",),
+        "",  # a model is a deployment, which has any name
+        bearer_env="AZURE_OPENAI_AD_TOKEN",
+        place_env=("AZURE_OPENAI_ENDPOINT",),
+        quirks=frozenset({"max_completion_tokens"}),
+        reasoning="openai-responses",
+    ),
+    Provider(
+        "huggingface",
+        "openai-chat",
+        "https://router.huggingface.co/v1",
+        ("HF_TOKEN",),
+        "",  # most who have a token have it for something else
+    ),
+    *(
+        Provider(name, "openai-chat", f"http://127.0.0.1:{port}/v1", _LOCAL_KEYS.get(name, ()), "")
+        for name, port in USUAL_PORTS
     ),
 )
 """In the order in which a key decides where no model is named."""
@@ -152,11 +234,16 @@ _MAKERS = (
     ("codestral-", "mistral"),
     ("grok-", "xai"),
     ("kimi-", "moonshot"),
+    ("glm-", "zai"),
 )
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """A model server from the user's settings; limits in tokens. Headers may hold secrets."""
+    """A model server from the user's settings; limits in tokens. Headers may hold secrets.
+
+    ``tools`` is how they are offered: ``native``, or ``json_schema`` for models that know
+    no calls (see ``schema_tools``).
+    """
 
     dialect: str
     base_url: str
@@ -165,6 +252,7 @@ class Profile(msgspec.Struct, frozen=True):
     context_window: int | None = None
     max_output: int | None = None
     quirks: tuple[str, ...] = ()
+    tools: Literal["native", "json_schema"] = "native"
 
     def __repr__(self) -> str:
         return f"Profile({self.dialect!r}, {self.base_url!r})"
@@ -174,7 +262,8 @@ class ModelChoice(msgspec.Struct, frozen=True):
     """The model that was meant, with all that a client needs.
 
     For ``script`` and ``chaos`` the rest of the name is in ``model``. ``named`` is
-    False where nobody asked for a model. ``key`` and ``headers`` stay out of ``repr``.
+    False where nobody asked for a model. ``sells`` is as in ``Provider``. ``key`` and
+    ``headers`` stay out of ``repr``.
     """
 
     kind: Literal["offline", "script", "chaos"] | Dialect
@@ -188,6 +277,8 @@ class ModelChoice(msgspec.Struct, frozen=True):
     window: int | None = None
     max_output: int | None = None
     quirks: frozenset[str] = frozenset()
+    sells: tuple[str, ...] = ()
+    tools: Literal["native", "json_schema"] = "native"
 
     def __repr__(self) -> str:
         where = f", {self.base_url!r}" if self.base_url else ""
@@ -215,9 +306,9 @@ def resolve(
         return _from_provider(_BY_NAME["anthropic"], ALIASES[wanted], env)
     if slash and prefix in _BY_NAME:
         if not model:
+            example = _BY_NAME[prefix].default_model or "MODEL"
             raise ConfigError(
-                f"`{wanted}` names no model",
-                hint=f"Write `{prefix}/{_BY_NAME[prefix].default_model}`, for instance.",
+                f"`{wanted}` names no model", hint=f"Write `{prefix}/{example}`, for instance."
             )
         return _from_provider(_BY_NAME[prefix], model, env)
     custom = _custom_server(env)
@@ -227,6 +318,8 @@ def resolve(
         # A base URL may front every model; the maker's own key still comes first.
         if custom is not None and custom is not provider and not _can_reach(provider, env):
             provider = custom
+        if provider is not custom and _is_misspelt(wanted):
+            raise _unknown(wanted, profiles or {}, maker)
         if provider is custom or _can_reach(provider, env) or _looks_known(wanted):
             return _from_provider(provider, wanted, env)
     if custom is not None:
@@ -256,9 +349,11 @@ def build(
                 max_output=choice.max_output,
                 provider=choice.provider,
                 blobs_get=blobs_get,
+                sells=choice.sells,
             )
         case "openai-chat":
-            return OpenAIChatClient(
+            client = SchemaChatClient if choice.tools == "json_schema" else OpenAIChatClient
+            return client(
                 transport,
                 base_url=choice.base_url,
                 api_key=choice.key,
@@ -267,6 +362,7 @@ def build(
                 provider=choice.provider,
                 quirks=choice.quirks,
                 blobs_get=blobs_get,
+                sells=choice.sells,
             )
         case "openai-responses":
             return OpenAIResponsesClient(
@@ -277,19 +373,23 @@ def build(
                 window=choice.window,
                 provider=choice.provider,
                 blobs_get=blobs_get,
+                sells=choice.sells,
             )
         case _:
             raise ValueError(f"{choice.kind!r} speaks no wire dialect")
 
 
 def connection(provider: Provider, env: Mapping[str, str]) -> tuple[str, bool]:
-    """A provider's base URL and whether there are credentials for it; never those."""
+    """A provider's base URL and whether there are credentials for it; never those.
+
+    The URL is blank where it is in a variable that is not set.
+    """
     return _base_url(provider, env), bool(_credentials(provider, env)[0])
 
 
 def _default(env: Mapping[str, str]) -> ModelChoice:
     for provider in PROVIDERS:
-        if _can_reach(provider, env):
+        if provider.default_model and _can_reach(provider, env):
             return _from_provider(provider, provider.default_model, env, named=False)
     return ModelChoice("offline", "offline", "offline", named=False)
 
@@ -304,7 +404,8 @@ def _custom_server(env: Mapping[str, str]) -> Provider | None:
 
 
 def _can_reach(provider: Provider, env: Mapping[str, str]) -> bool:
-    return bool(_credentials(provider, env)[0]) or _is_local(_base_url(provider, env))
+    base_url = _base_url(provider, env)
+    return _is_local(base_url) or bool(base_url and _credentials(provider, env)[0])
 
 
 def _looks_known(model: str) -> bool:
@@ -313,7 +414,11 @@ def _looks_known(model: str) -> bool:
 
 def _base_url(provider: Provider, env: Mapping[str, str]) -> str:
     moved = env.get(provider.base_url_env, "").strip() if provider.base_url_env else ""
-    return moved or provider.base_url
+    if moved or not provider.place_env:
+        return moved or provider.base_url
+    places = (env.get(variable, "").strip().rstrip("/") for variable in provider.place_env)
+    place = next(filter(None, places), "").removesuffix("/openai/v1")
+    return provider.base_url.format(place) if place else ""
 
 
 def _credentials(provider: Provider, env: Mapping[str, str]) -> tuple[str, bool]:
@@ -336,8 +441,12 @@ def _from_provider(
     provider: Provider, model: str, env: Mapping[str, str], *, named: bool = True
 ) -> ModelChoice:
     key, bearer = _credentials(provider, env)
-    source = provider.base_url_env or provider.name
-    base_url = _checked(_base_url(provider, env), source, secret=bool(key))
+    place_env = " or ".join(f"`{variable}`" for variable in provider.place_env)
+    base_url = _base_url(provider, env)
+    if not base_url:
+        raise ConfigError(f"it is not said where {provider.name} is", hint=f"Set {place_env}.")
+    source = provider.base_url_env or place_env.strip("`") or provider.name
+    base_url = _checked(base_url, source, secret=bool(key))
     if not key and not _is_local(base_url):
         variables = " or ".join(f"`{v}`" for v in (*provider.key_env, provider.bearer_env) if v)
         raise ConfigError(
@@ -347,8 +456,15 @@ def _from_provider(
     quirks = provider.quirks
     if base_url == _BY_NAME["openai"].base_url:
         quirks |= {"max_completion_tokens"}
+    if _is_local(base_url):
+        quirks |= {"llama_schema"}  # what llama.cpp refuses; the others here take it as well
+    dialect = provider.dialect
+    moved = bool(provider.base_url_env and env.get(provider.base_url_env, "").strip())
+    known_not_to_reason = info.window is not None and not info.thinking
+    if provider.reasoning is not None and not moved and not known_not_to_reason:
+        dialect = provider.reasoning
     return ModelChoice(
-        provider.dialect,
+        dialect,
         provider.name,
         model,
         named,
@@ -358,6 +474,7 @@ def _from_provider(
         window=info.window,
         max_output=info.max_output,
         quirks=quirks,
+        sells=provider.sells if key else (),  # a server of this machine bills nobody
     )
 
 
@@ -374,6 +491,12 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
         raise ConfigError(
             f"provider `{name}` has the unknown quirk `{unknown[0]}`",
             hint=f"Known: {', '.join(sorted(QUIRKS))}.",
+        )
+    if profile.tools == "json_schema" and dialect != "openai-chat":
+        raise ConfigError(
+            f"provider `{name}` has `tools: json_schema`, which is for the dialect `openai-chat`",
+            hint="Servers that bind a reply to a schema speak it too: set `dialect` to "
+            "`openai-chat`, or `tools` to `native`.",
         )
     key = env.get(profile.api_key_env, "").strip() if profile.api_key_env else ""
     secret = bool(key) or any(map(_holds_secret, profile.headers))
@@ -393,7 +516,16 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
         window=profile.context_window or info.window,
         max_output=profile.max_output or info.max_output,
         quirks=frozenset(profile.quirks),
+        sells=_sold_at(base_url),
+        tools=profile.tools,
     )
+
+
+def _sold_at(base_url: str) -> tuple[str, ...]:
+    """What costs its list price where a profile leads: nothing, unless a provider is there."""
+    host = parse_address(base_url).host
+    known = (p for p in PROVIDERS if not p.place_env and parse_address(p.base_url).host == host)
+    return next((provider.sells for provider in known), ())
 
 
 def _checked(url: str, source: str, *, secret: bool) -> str:
@@ -435,7 +567,27 @@ def _holds_secret(header: str) -> bool:
     return any(word in header.lower() for word in ("auth", "key", "token", "cookie", "secret"))
 
 
-def _unknown(name: str, profiles: Mapping[str, Profile]) -> ConfigError:
+def _is_misspelt(name: str) -> bool:
+    """Whether a name of Claude or GPT has a word that no such model has in its name.
+
+    New numbers are fine, and new words are once the provider is named as well.
+    """
+    words = set(re.findall("[a-z]{3,}", name.lower()))
+    return name.startswith(("claude-", "gpt-")) and not words <= _words()
+
+
+@cache
+def _words() -> frozenset[str]:
+    return frozenset(re.findall("[a-z]{3,}", " ".join((*KNOWN, *ALIASES.values(), _VARIANTS))))
+
+
+_VARIANTS = (
+    "mythos instant terra chat latest preview codex max mini nano pro turbo instruct audio "
+    "realtime search image oss"
+)
+
+
+def _unknown(name: str, profiles: Mapping[str, Profile], maker: str = "openai") -> ConfigError:
     import difflib  # only for people who mistype: 3 ms
 
     known = ("offline", *ALIASES, *KNOWN, *profiles)
@@ -448,5 +600,5 @@ def _unknown(name: str, profiles: Mapping[str, Profile]) -> ConfigError:
     return ConfigError(
         f"unknown model `{name}`",
         hint=f"{hint}Any model can be had as `provider/model`, for instance "
-        f"`openai/{model or name}`.",
+        f"`{maker}/{model or name}`.",
     )

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.address import Address, is_loopback, parse_address
-from claw.models.http import HttpRequest, HttpResponse, StreamCut, Timeouts, unreachable
+from claw.models.http import (
+    HttpRequest,
+    HttpResponse,
+    StreamCut,
+    Timeouts,
+    no_answer,
+    unpacker,
+    unreachable,
+)
 from claw.models.local_transport import LocalTransport
 
 if TYPE_CHECKING:
@@ -57,8 +65,8 @@ def _is_local(address: Address) -> bool:
 class HttpxTransport:
     """Over httpx2, which is imported at the first ``send``.
 
-    Proxies and certificate stores come from the environment as httpx2 reads them;
-    plain HTTP to this machine looks at neither. A connection that was kept open
+    Proxies and certificate stores come from the environment as httpx2 reads them; this
+    machine is reached without a proxy. A connection that was kept open
     and turns out dead before any byte came is replaced once.
     """
 
@@ -102,9 +110,7 @@ class HttpxTransport:
                         stream=True,
                     )
             except TimeoutError as error:
-                raise ModelUnavailable(
-                    f"{address.place} did not answer within {self._timeouts.first_byte:g} s"
-                ) from error
+                raise no_answer(address, self._timeouts.first_byte) from error
             except httpx2.ConnectTimeout as error:
                 raise ModelUnavailable(
                     f"no connection to {address.place} within {self._timeouts.connect:g} s",
@@ -120,55 +126,61 @@ class HttpxTransport:
                 if not last and not connected and not isinstance(error, httpx2.ConnectError):
                     continue
                 raise unreachable(address, error) from error
+            except httpx2.ProxyError as error:
+                raise _refused_by_proxy(address, str(error)) from error
             except (httpx2.TransportError, OSError, OverflowError, ExceptionGroup) as error:
                 raise unreachable(address, error) from error
             except (httpx2.InvalidURL, ValueError) as error:  # a host that IDNA refuses, too
                 raise _no_address(error) from error
-            return self._answer(response)
+            try:
+                return self._answer(response)
+            except ModelError:
+                await response.aclose()
+                raise
         raise AssertionError("unreachable")
 
     def _answer(self, response: httpx2.Response) -> HttpResponse:
         import httpx2
 
-        chunks = self._chunks(response)
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        chunks = self._chunks(response, unpacker(headers))
 
         async def close() -> None:
             await chunks.aclose()
             with suppress(httpx2.TransportError, OSError):  # broken already: it is gone
                 await response.aclose()
 
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return HttpResponse(response.status_code, headers, chunks, close)
+        return HttpResponse(
+            response.status_code, headers, chunks, close, self._timeouts.no_progress
+        )
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    async def _chunks(
+        self, response: httpx2.Response, unpack: Callable[[bytes], Iterator[bytes]]
+    ) -> AsyncGenerator[bytes, None]:
         import httpx2
 
-        idle = self._timeouts.idle
-        async with aclosing(response.aiter_bytes()) as chunks:
+        patience = self._timeouts.first_byte
+        async with aclosing(response.aiter_raw()) as chunks:
             while True:
                 try:
-                    async with asyncio.timeout(idle):
+                    async with asyncio.timeout(patience):
                         chunk = await anext(chunks)
                 except StopAsyncIteration:
                     return
                 except TimeoutError as error:
-                    raise StreamCut(f"nothing came for {idle:g} s") from error
-                except (
-                    httpx2.TransportError,
-                    httpx2.DecodingError,
-                    OSError,
-                    ValueError,
-                    ExceptionGroup,
-                ) as error:
+                    raise StreamCut(f"nothing came for {patience:g} s") from error
+                except (httpx2.TransportError, OSError, ValueError, ExceptionGroup) as error:
                     raise StreamCut("the connection broke") from error
-                yield chunk
+                for piece in unpack(chunk):
+                    yield piece
+                patience = self._timeouts.idle
 
     def _client(self, address: Address) -> httpx2.AsyncClient:
         import httpx2
 
         secure = address.scheme == "https"
-        direct = not secure and is_loopback(address.host)
-        name = "direct" if direct else address.scheme
+        direct = is_loopback(address.host)  # a proxy's loopback is another machine's
+        name = f"{address.scheme} direct" if direct else address.scheme
         if name not in self._clients:
             tls = _tls() if secure else _no_tls()
             try:
@@ -179,12 +191,19 @@ class HttpxTransport:
                     limits=httpx2.Limits(keepalive_expiry=60.0),
                     headers={"accept-encoding": "identity"},
                 )
-            # The last one: a proxy of a kind that needs a package which is not there.
-            except (ValueError, httpx2.InvalidURL, ImportError) as error:
+            except ImportError:  # of what httpx2 needs for SOCKS
                 raise ModelError(
-                    f"the proxy that the environment names cannot be used: {error}",
-                    hint="Correct or unset `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY`.",
-                ) from error
+                    "the environment names a SOCKS proxy, which needs the package `socksio`",
+                    hint="Install it beside claw, or name an HTTP proxy in `HTTPS_PROXY`.",
+                ) from None
+            except (ValueError, httpx2.InvalidURL):
+                # Its text quotes a part of the address, which may be of the login.
+                raise ModelError(
+                    "the proxy that the environment names cannot be used",
+                    hint="Write `HTTP_PROXY`, `HTTPS_PROXY` and `ALL_PROXY` like "
+                    "`http://host:port` or `http://user:password@host:port`, with `%2F` for a `/` "
+                    "in the login and the like; or unset them.",
+                ) from None
         return self._clients[name]
 
     async def aclose(self) -> None:
@@ -213,6 +232,16 @@ def _no_tls() -> ssl.SSLContext:
     import ssl
 
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _refused_by_proxy(address: Address, answer: str) -> ModelError:
+    """``answer`` is its status line's status and reason; other words are of a SOCKS proxy."""
+    message = f"the proxy does not connect to {address.place}: {answer or 'it hung up'}"
+    if answer.startswith("407"):
+        hint = "It wants a login that it knows: `HTTPS_PROXY=http://user:password@host:port`."
+        return ModelError(message, hint=hint)
+    hint = f"Ask who runs the proxy, or name `{address.host}` in `NO_PROXY`."
+    return (ModelError if answer.startswith("4") else ModelUnavailable)(message, hint=hint)
 
 
 def _no_address(error: Exception) -> ModelError:

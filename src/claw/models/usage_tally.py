@@ -10,12 +10,17 @@ from claw.types.usage import Usage
 
 __all__ = ["count", "estimated", "nothing_sent", "openai_usage"]
 
+_ABSURD = 10**12
+"""Tokens that no request has. NaN is not below it either."""
+
 
 def count(figures: Mapping[str, Any], *names: str) -> int | None:
     """The first of ``names`` that holds a number, as a count of tokens."""
     for name in names:
         value = figures.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if abs(value) < _ABSURD:
             return max(0, int(value))
     return None
 
@@ -47,6 +52,5 @@ def openai_usage(figures: Any) -> Usage | None:
     if read is None:
         read = count(figures, "cached_tokens", "prompt_cache_hit_tokens") or 0
     made = count(details, "cache_write_tokens", "cache_creation_tokens") or 0
-    read = min(read, sent)
-    made = min(made, sent - read)
-    return Usage(sent - read - made, written or 0, read, made)
+    # Some servers report more from the cache than was sent; their figure stands.
+    return Usage(max(0, sent - read - made), written or 0, read, made)

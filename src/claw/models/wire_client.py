@@ -5,16 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, ClassVar
 
-from claw.errors import ParameterRefused, RequestRejected
+from msgspec.structs import replace
+
+from claw.errors import ContextOverflow, ParameterRefused, RequestRejected
 from claw.models.dialect import Decoder
+from claw.models.estimate import estimate_request
 from claw.models.exchange import Peer, exchange, header_value
 from claw.models.http import HttpRequest, Transport
 from claw.models.mending import mended, refused_parameter
 from claw.models.prices import cost as list_price
-from claw.models.wire_text import BlobsGet, Memo, to_bytes
-from claw.types.events import AssistantEvent
+from claw.models.window import WindowWatch
+from claw.models.wire_text import BlobsGet, Memo, own_names, to_bytes
+from claw.types.events import AssistantEvent, Notice
+from claw.types.messages import ToolUse
 from claw.types.request import Request
 from claw.types.usage import Usage
 from claw.version import __version__
@@ -30,6 +36,7 @@ def bearer(key: str) -> dict[str, str]:
 class WireClient(ABC):
     """A ``ModelClient`` over a transport. ``window`` is in tokens, None where unknown.
 
+    ``sells`` are beginnings of the names of models that cost their list price there.
     A server that does not know a field of ``optional`` is not sent it again.
     """
 
@@ -45,6 +52,7 @@ class WireClient(ABC):
         window: int | None,
         provider: str,
         blobs_get: BlobsGet,
+        sells: tuple[str, ...],
     ) -> None:
         self._transport = transport
         self._url = url
@@ -53,8 +61,10 @@ class WireClient(ABC):
         self._window = window
         self._provider = provider
         self._blobs_get = blobs_get
+        self._sells = sells
         self._memo = Memo()
         self._refused: list[str] = []
+        self._told_of_cut = False
 
     @property
     def window(self) -> int | None:
@@ -69,16 +79,24 @@ class WireClient(ABC):
             **self._headers,
         }
         body = mended(self._body(request), self._refused)
+        data = to_bytes(body)
+        watch = WindowWatch(self._window, partial(estimate_request, request))
+        peer = Peer(self._provider, request.sampling.model, self._key)
+        names = own_names(request.tools)
         replies = exchange(
             self._transport,
-            HttpRequest(self._url, headers, to_bytes(body)),
+            HttpRequest(self._url, headers, data),
             self._decoder(request),
-            Peer(self._provider, request.sampling.model, self._key),
+            peer,
         )
         try:
             async with aclosing(replies):
                 async for event in replies:
-                    yield event
+                    watch.see(event)
+                    if isinstance(event, ToolUse) and event.name in names:
+                        yield replace(event, name=names[event.name])
+                    else:
+                        yield event
         except RequestRejected as error:
             left = [name for name in self.optional if name not in self._refused]
             name = refused_parameter(error, body, left)
@@ -86,13 +104,21 @@ class WireClient(ABC):
                 raise
             self._refused.append(name)
             raise ParameterRefused(error.message, parameter=name, status=error.status) from error
+        try:
+            for event in watch.end():
+                yield event
+        except ContextOverflow as error:
+            raise peer.sign(error, "") from None
+        if not self._told_of_cut and (text := watch.cut_in_silence(request, len(data))):
+            self._told_of_cut = True
+            yield Notice("context_truncated", "warning", text)
 
     def cost(self, usage: Usage, model: str) -> float | None:
-        return list_price(usage, model)
+        return list_price(usage, model, self._sells)
 
     @abstractmethod
     def _body(self, request: Request) -> dict[str, Any]:
-        """Raises ``RequestRejected`` for attachments that are gone."""
+        """What is sent, but for the fields that the server refuses."""
 
     @abstractmethod
     def _decoder(self, request: Request) -> Decoder: ...

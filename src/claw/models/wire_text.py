@@ -14,14 +14,18 @@ import msgspec
 from claw.errors import ClawError, RequestRejected
 from claw.models.surrogates import mend_all
 from claw.types.messages import Document, Image, Text, ToolResult
+from claw.types.tools import ToolSpec
 
 __all__ = [
+    "LOST",
     "BlobsGet",
     "Memo",
     "arguments_text",
-    "base64_of",
+    "base64_text",
+    "bytes_of",
     "call_ids",
     "no_blobs",
+    "own_names",
     "result_text",
     "texts",
     "to_bytes",
@@ -38,15 +42,19 @@ def no_blobs(digest: str) -> bytes:
     raise RequestRejected(f"the attachment {digest[:12]} is not stored in this session")
 
 
-def base64_of(block: Image | Document, blobs_get: BlobsGet) -> str:
-    """Raises ``RequestRejected`` where the bytes are not stored any more."""
+LOST = "[an attachment was here; its file is lost]"
+"""What is sent in its place: a session must not end because a file of it is gone."""
+
+
+def bytes_of(block: Image | Document, blobs_get: BlobsGet) -> bytes | None:
+    """None where the bytes are not stored any more."""
     try:
-        data = blobs_get(block.blob)
-    except ClawError as error:
-        raise RequestRejected(
-            f"an attachment of the conversation cannot be read: {error.message}",
-            hint="Start a new session, or go back to before the attachment.",
-        ) from error
+        return blobs_get(block.blob)
+    except ClawError:
+        return None
+
+
+def base64_text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode("ascii")
 
 
@@ -70,8 +78,19 @@ def arguments_text(input: dict[str, Any]) -> str:
 
 @lru_cache(maxsize=1024)
 def tool_name(name: str) -> str:
-    """A name that providers accept in history: letters, digits, ``_``, ``-``, at most 64."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unknown"
+    """A name that providers accept: letters, digits, ``_``, ``-``, at most 64 characters.
+
+    Different names stay different: one that had to be changed ends in a digest of it.
+    """
+    if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
+        return name
+    digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', name)[:55] or 'unknown'}_{digest}"
+
+
+def own_names(tools: Iterable[ToolSpec]) -> dict[str, str]:
+    """Names on the wire -> the tools' own, for those that differ."""
+    return {wire: t.name for t in tools if (wire := tool_name(t.name)) != t.name}
 
 
 def call_ids(limit: int, allowed: str) -> Callable[[str], str]:
@@ -98,14 +117,15 @@ def to_bytes(body: dict[str, Any]) -> bytes:
 
 
 class Memo:
-    """What the messages of the last request became: the next request mostly extends it.
+    """What the last request's tools and messages became: the next one mostly extends it.
 
-    Messages are recognised by identity. Nobody may change what comes out.
+    Both are recognised by identity. Nobody may change what comes out.
     """
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[object, str, Any]] = {}
         self._now: dict[int, tuple[object, str, Any]] = {}
+        self._tools: tuple[tuple[ToolSpec, ...], list[dict[str, Any]]] = ((), [])
 
     def begin(self) -> None:
         """A new request: what the last one did not hold is forgotten."""
@@ -118,3 +138,11 @@ class Memo:
             held = (message, model, make())
         self._now[id(message)] = held
         return held[2]
+
+    def tools(
+        self, tools: tuple[ToolSpec, ...], make: Callable[[ToolSpec], dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        """What ``make`` gives for each, made once as long as they stay the same."""
+        if self._tools[0] is not tools:
+            self._tools = (tools, [make(tool) for tool in tools])
+        return list(self._tools[1])

@@ -72,7 +72,7 @@ async def test_a_silent_one_is_not_waited_for_and_hides_no_other() -> None:
         began = asyncio.get_running_loop().time()
         found = await find_local_servers([("Silent", silent), ("Usual", port)], timeout=1.0)
         assert asyncio.get_running_loop().time() - began < 10
-    assert [server.usual for server in found] == ["Usual"]
+    assert [server.name for server in found] == ["Usual"]
 
 
 async def test_nobody_listens() -> None:

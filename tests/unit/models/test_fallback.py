@@ -137,11 +137,29 @@ async def test_it_goes_on_with_the_other_one_until_the_user_speaks_again() -> No
     assert [notice.level for notice in chain.told] == ["warning", "info"]
 
 
-async def test_where_none_answers_the_last_error_stands() -> None:
-    chain = Chain([BUSY], [BUSY], [fails(ModelUnavailable("the third is down"))])
-    with pytest.raises(ModelUnavailable, match="the third"):
-        await chain.ask()
-    assert chain.asked == [1, 1, 1]
+async def test_where_none_answers_the_error_says_what_became_of_each() -> None:
+    tired = fails(ModelUnavailable("tired", status=529))
+    down = fails(ModelUnavailable("the third is down"))
+    chain = Chain([BUSY, BUSY], [tired, tired], [down, down, down])
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable) as raised:
+            await chain.ask()
+        assert str(raised.value) == (
+            "the third is down (before that, `first`: overloaded; `second`: tired)"
+        )
+    assert chain.asked == [1, 1, 2]
+    spoken = replace(ASKED, messages=(*ASKED.messages, UserMessage((Text("again"),))))
+    with pytest.raises(ModelUnavailable) as raised:
+        await chain.ask(spoken)
+    assert raised.value.message.count("overloaded") == 1
+
+
+async def test_a_mistake_before_does_not_count_as_a_failure() -> None:
+    chain = Chain([fails(OutputLimitTooHigh("much", max_tokens=9, status=400)), DOWN], [])
+    for kind in (OutputLimitTooHigh, ModelUnavailable):
+        with pytest.raises(kind):
+            await chain.ask()
+    assert chain.asked == [2, 0]
 
 
 async def test_window_and_price_are_those_of_who_answers() -> None:

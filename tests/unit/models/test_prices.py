@@ -72,6 +72,12 @@ def test_what_is_not_known_stays_unknown(name: str) -> None:
     assert cost(Usage(1, 1), name) is None
 
 
+def test_a_list_price_holds_where_it_was_made() -> None:
+    assert cost(Usage(1_000_000), "moonshotai/kimi-k3", ("claude-", "grok-")) is None
+    assert cost(Usage(1_000_000), "anthropic/claude-opus-5", ("claude-",)) == pytest.approx(5.0)
+    assert cost(Usage(1_000_000), "claude-opus-5", ()) is None
+
+
 def test_what_the_catalogue_names_has_a_price() -> None:
     assert {name for name in (*KNOWN, *ALIASES.values()) if price_of(name) is None} == UNPRICED
 

@@ -8,9 +8,12 @@ from claw.models.catalog import canonical, lookup
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.registry import PROVIDERS, Profile, build, resolve
+from claw.types.usage import Usage
 
 LOCAL = "http://127.0.0.1:9"
 KEY = {"ANTHROPIC_API_KEY": "sk-secret"}
+PLACES = {"AWS_REGION": "us-west-2", "AZURE_OPENAI_ENDPOINT": "https://mine.openai.azure.com/"}
+ALL_KEYS = PLACES | {variable: "k" for p in PROVIDERS for variable in p.key_env}
 
 
 def test_nothing_configured_is_the_offline_model():
@@ -22,7 +25,7 @@ def test_nothing_configured_is_the_offline_model():
 def test_a_key_without_a_model_takes_the_first_provider_in_order():
     both = resolve(None, env={**KEY, "OPENAI_API_KEY": "k"})
     assert (both.provider, both.named) == ("anthropic", False)
-    assert resolve("", env={"OPENAI_API_KEY": "k"}).kind == "openai-chat"
+    assert resolve("", env={"OPENAI_API_KEY": "k"}).provider == "openai"
     assert resolve(None, env={"GROQ_API_KEY": "k", "XAI_API_KEY": "k"}).provider == "groq"
     assert resolve(None, env={"ANTHROPIC_API_KEY": "  "}).kind == "offline"
 
@@ -56,11 +59,16 @@ def test_keys_never_show():
         ("deepseek-chat", "deepseek", "deepseek-chat"),
         ("openrouter/anthropic/claude-haiku-4.5", "openrouter", "anthropic/claude-haiku-4.5"),
         ("groq/anything-at-all", "groq", "anything-at-all"),
+        ("claude-opus-7-20280101", "anthropic", "claude-opus-7-20280101"),
+        ("gpt-9-sol", "openai", "gpt-9-sol"),
+        ("anthropic/claude-neptune-1", "anthropic", "claude-neptune-1"),
+        ("glm-5.1", "zai", "glm-5.1"),
+        ("azure/my deployment", "azure", "my deployment"),
+        ("ollama/qwen3:8b", "ollama", "qwen3:8b"),
     ],
 )
 def test_names_find_their_provider(name, provider, model):
-    env = {variable: "k" for p in PROVIDERS for variable in p.key_env}
-    choice = resolve(name, env=env)
+    choice = resolve(name, env=ALL_KEYS)
     assert (choice.provider, choice.model) == (provider, model)
 
 
@@ -89,14 +97,89 @@ def test_two_base_urls():
 
 
 def test_unknown_names_are_refused_with_the_nearest():
-    with pytest.raises(ConfigError) as raised:
-        resolve("claude-sonet", env={})
-    assert "ANTHROPIC_API_KEY" in raised.value.hint
+    for name, near in (("claude-sonet", "`claude-sonnet-5`"), ("gpt-5-minni", "`gpt-5-mini`")):
+        for env in ({}, ALL_KEYS):
+            with pytest.raises(ConfigError, match="unknown model") as raised:
+                resolve(name, env=env)
+            assert near in raised.value.hint
     with pytest.raises(ConfigError) as raised:
         resolve("sonet", env=KEY)
     assert "`sonnet`" in raised.value.hint
     with pytest.raises(ConfigError):
         resolve("groq/", env={"GROQ_API_KEY": "k"})
+
+
+def test_every_provider_is_reached_at_an_address_of_its_own():
+    for provider in PROVIDERS:
+        choice = resolve(f"{provider.name}/m", env=ALL_KEYS)
+        assert choice.base_url.startswith(("https://", "http://127.0.0.1:"))
+        assert choice.kind in (provider.dialect, provider.reasoning)
+        assert (choice.provider, choice.model) == (provider.name, "m")
+        assert choice.key == ("k" if provider.key_env else "")
+        build(choice)
+    assert resolve("azure/m", env=ALL_KEYS).base_url == "https://mine.openai.azure.com/openai/v1"
+    assert "us-west-2" in resolve("bedrock/m", env=ALL_KEYS).base_url
+
+
+def test_an_endpoint_may_have_its_path_already():
+    env = {"AZURE_OPENAI_API_KEY": "k", "AZURE_OPENAI_ENDPOINT": "https://a.example/openai/v1/"}
+    assert resolve("azure/m", env=env).base_url == "https://a.example/openai/v1"
+
+
+@pytest.mark.parametrize("name", ["azure", "bedrock"])
+def test_a_place_that_is_not_known(name):
+    env = {"AZURE_OPENAI_API_KEY": "k", "AWS_BEARER_TOKEN_BEDROCK": "k"}
+    with pytest.raises(ConfigError) as raised:
+        resolve(f"{name}/m", env=env)
+    assert {"azure": "AZURE_OPENAI_ENDPOINT", "bedrock": "AWS_REGION"}[name] in raised.value.hint
+    assert resolve(None, env=env).kind == "offline"
+
+
+@pytest.mark.parametrize("variable", ["HF_TOKEN", "AZURE_OPENAI_API_KEY", "LITELLM_API_KEY"])
+def test_a_key_alone_does_not_choose_a_provider_without_a_default(variable):
+    assert resolve(None, env=PLACES | {variable: "k"}).kind == "offline"
+    assert resolve(None, env=ALL_KEYS).provider == "anthropic"
+
+
+def test_a_server_of_this_machine_is_used_only_by_name():
+    assert resolve("lmstudio/gpt-oss-20b", env={}).base_url == "http://127.0.0.1:1234/v1"
+    with pytest.raises(ConfigError, match="names no model"):
+        resolve("ollama/", env={})
+    for name in ("qwen3:8b", "llama3"):
+        with pytest.raises(ConfigError, match="unknown model"):
+            resolve(name, env=KEY)
+
+
+TOKENS = Usage(1_000_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "priced"),
+    [
+        ("claude-opus-5", KEY, True),
+        ("claude-opus-5", KEY | {"ANTHROPIC_BASE_URL": "https://gateway.example"}, True),
+        ("claude-opus-5", KEY | {"ANTHROPIC_BASE_URL": LOCAL}, True),  # a relay: it has a key
+        ("claude-opus-5", {"ANTHROPIC_BASE_URL": LOCAL}, False),
+        ("gpt-4o", {"OPENAI_BASE_URL": LOCAL}, False),
+        ("ollama/gpt-4o", {}, False),
+        ("litellm/gpt-4o", {"LITELLM_API_KEY": "k"}, False),
+        ("openrouter/anthropic/claude-opus-5", ALL_KEYS, True),
+        ("openrouter/moonshotai/kimi-k3", ALL_KEYS, False),
+        ("moonshot/kimi-k3", ALL_KEYS, True),
+        ("together/moonshotai/kimi-k3", ALL_KEYS, False),
+        ("azure/gpt-5", ALL_KEYS, False),
+        ("bedrock/us.anthropic.claude-opus-5", ALL_KEYS, False),
+        ("relay/claude-opus-5", {}, True),
+        ("mine/claude-opus-5", {}, False),
+    ],
+)
+def test_only_who_bills_by_the_list_is_priced_by_it(name, env, priced):
+    profiles = {
+        "relay": Profile("anthropic", "https://api.anthropic.com", headers={"x-team": "a"}),
+        "mine": Profile("anthropic", "https://llm.example"),
+    }
+    choice = resolve(name, env=env, profiles=profiles)
+    assert (build(choice).cost(TOKENS, choice.model) is not None) is priced
 
 
 def test_profiles():
@@ -113,9 +196,27 @@ def test_profiles():
         resolve("mine/x", env={}, profiles=profiles)
 
 
-def test_the_responses_dialect_has_to_be_asked_for():
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("openai/gpt-6-sol", "openai-responses"),
+        ("gpt-5.4", "openai-responses"),
+        ("openai/not-heard-of-yet", "openai-responses"),
+        ("gpt-4.1", "openai-chat"),
+        ("azure/gpt-6-sol", "openai-responses"),
+        ("groq/openai/gpt-oss-120b", "openai-chat"),
+    ],
+)
+def test_openais_models_that_reason_call_tools_only_over_responses(name, kind):
+    choice = resolve(name, env=ALL_KEYS)
+    assert choice.kind == kind
+    assert choice.provider == name.partition("/")[0] if "/" in name else "openai"
+    moved = ALL_KEYS | {"OPENAI_BASE_URL": "https://gateway.example/v1"}
+    assert resolve("openai/gpt-6-sol", env=moved).kind == "openai-chat"
+
+
+def test_the_responses_dialect_can_be_asked_for():
     env = {"OPENAI_API_KEY": "k"}
-    assert resolve("openai/gpt-6-sol", env=env).kind == "openai-chat"
     choice = resolve("openai-responses/gpt-6-sol", env=env)
     assert (choice.kind, choice.model, choice.key) == ("openai-responses", "gpt-6-sol", "k")
     assert isinstance(build(choice), OpenAIResponsesClient)

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw.models.sse import SseDecoder, SseEvent
+from claw.models.sse import MAX_EVENT, SseDecoder, SseEvent
 
 
 def events_of(*chunks: bytes) -> list[SseEvent]:
@@ -40,6 +41,33 @@ def test_an_event_of_several_megabytes():
     assert events_of(*[body[i : i + 65536] for i in range(0, len(body), 65536)]) == [
         SseEvent("", data)
     ]
+
+
+@pytest.mark.parametrize("size", [MAX_EVENT + 1, 1 << 20])
+def test_what_is_larger_than_any_event(size):
+    decoder = SseDecoder()
+    assert decoder.feed(b"data: 1\n\n") == [SseEvent("", b"1")]
+    for _ in range(0, MAX_EVENT, size):
+        assert not decoder.overgrown
+        assert decoder.feed(b"data: " + b"x" * size + b"\n") == []
+    assert decoder.overgrown
+    assert decoder.feed(b"\ndata: 2\n\n") == []
+
+
+def test_an_event_over_the_limit_in_one_chunk_comes_after_those_before_it():
+    decoder = SseDecoder()
+    body = b"data: 1\n\ndata: " + b"x" * MAX_EVENT + b"\n\ndata: 2\n\n"
+    assert decoder.feed(body) == [SseEvent("", b"1")]
+    assert decoder.overgrown
+
+
+@pytest.mark.parametrize("start", [b"data: ", b": ", b""])
+def test_a_line_without_end(start):
+    decoder = SseDecoder()
+    decoder.feed(b"data: 1\n" + start)
+    for _ in range(MAX_EVENT >> 20):
+        decoder.feed(b"x" * (1 << 20))
+    assert decoder.overgrown
 
 
 LINES = st.sampled_from(

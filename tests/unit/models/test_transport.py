@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,41 +13,8 @@ import pytest
 from claw.errors import ModelError, ModelUnavailable
 from claw.models.http import HttpRequest, StreamCut, Timeouts, Transport
 from claw.models.transport import HttpTransport, HttpxTransport
-
-Answer = Callable[[asyncio.StreamReader, asyncio.StreamWriter, int], Awaitable[None]]
-
-HEAD = b"HTTP/1.1 200 OK\r\nX-Request-Id: r\r\nTransfer-Encoding: chunked\r\n\r\n"
-
-
-def piece(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
-
-
-async def take_request(reader: asyncio.StreamReader) -> bytes:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-    return head + await reader.readexactly(length)
-
-
-class Server:
-    """Gives each connection, by its number, to ``answer``."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.answer = answer
-        self.connections = 0
-        self.requests: list[bytes] = []
-        self.hung_up = asyncio.Event()
-
-    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            await self.answer(reader, writer, self.connections)
-        except (ConnectionError, asyncio.IncompleteReadError):
-            self.hung_up.set()
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError):
-                await writer.wait_closed()
+from tests import sockets
+from tests.sockets import HEAD, Answer, Server, piece, take_request
 
 
 class Chosen:
@@ -66,18 +32,8 @@ def _each_transport(request):
 async def serving(
     answer: Answer, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[Server, Transport, HttpRequest]]:
-    server = Server(answer)
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
-    port = listener.sockets[0].getsockname()[1]
-    transport = Chosen.kind(timeouts)
-    request = HttpRequest(f"http://127.0.0.1:{port}/v1/x", {"x-a": "b"}, b"{}")
-    try:
-        yield server, transport, request
-    finally:
-        await transport.aclose()
-        listener.close()
-        await listener.wait_closed()
-        await asyncio.sleep(0)
+    async with sockets.serving(Chosen.kind, answer, timeouts) as served:
+        yield served
 
 
 async def body_of(transport: Transport, request: HttpRequest) -> bytes:

@@ -39,6 +39,7 @@ class AnthropicClient(WireClient):
         max_output: int | None = None,
         provider: str = "anthropic",
         blobs_get: BlobsGet = no_blobs,
+        sells: tuple[str, ...] = ("",),
     ) -> None:
         base = base_url.partition("?")[0].rstrip("/")
         super().__init__(
@@ -49,9 +50,11 @@ class AnthropicClient(WireClient):
             window=window,
             provider=provider,
             blobs_get=blobs_get,
+            sells=sells,
         )
         self._api_key, self._token = api_key.strip(), auth_token.strip()
-        self._max_output = max_output
+        half = window // 2 if window else None  # more would leave no room for the question
+        self._max_output = min((n for n in (max_output, half) if n), default=None)
 
     def _body(self, request: Request) -> dict[str, Any]:
         return encode(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from claw.errors import ProtocolViolation
 from claw.models.classify import classify_event
-from claw.models.dialect import events_of
+from claw.models.dialect import events_by, events_of
 from claw.models.payloads import DONE, Payload, Payloads
 from claw.models.surrogates import Rejoin, mend, mend_all
 from claw.models.tool_input import parse_input
@@ -43,13 +43,15 @@ class _Block:
     """A content block while it arrives. ``call`` is its number among the reply's calls."""
 
     def __init__(self, raw: dict[str, Any], call: int) -> None:
+        kind = raw.get("type")
+        self.type = kind if isinstance(kind, str) and kind else "text"
         self.raw = raw
-        self.type = str(raw.get("type") or "")
         self.call = call
         self.text: list[str] = []
         self.json: list[str] = []
         self.signature = str(raw.get("signature") or "")
-        self.citations: list[Any] = list(raw.get("citations") or ())
+        citations = raw.get("citations")
+        self.citations: list[Any] = list(citations) if isinstance(citations, list) else []
         self.rejoin = Rejoin()
 
 
@@ -68,15 +70,13 @@ class AnthropicDecoder:
         self._metadata: dict[str, Any] = {}
         self._ended = False
 
-    def feed(self, chunk: bytes) -> Iterator[AssistantEvent]:
-        yield from events_of(self._payloads.feed(chunk), self._take)
+    def feed(self, chunk: bytes) -> Iterable[AssistantEvent]:
+        return events_of(self._payloads.feed(chunk), self._take)
 
     def end(self) -> Iterator[AssistantEvent]:
         if not self._ended:
             yield from events_of(self._payloads.end(), self._take)
-            out: list[AssistantEvent] = []
-            self._round_off(out)
-            yield from out
+            yield from events_by(self._round_off)
 
     def _round_off(self, out: list[AssistantEvent]) -> None:
         if self._ended:
@@ -96,15 +96,15 @@ class AnthropicDecoder:
                 raise classify_event(value)
             return
         kind = value.get("type") or payload.name
-        if kind == "error" or (value.get("error") and kind != "message_delta"):
+        if kind == "error" or ("error" in value and value["error"] and kind != "message_delta"):
             raise classify_event(value)
         match kind:
+            case "content_block_delta":  # most events are
+                self._extend(value, out)
             case "message_start":
                 self._start(value.get("message"), out)
             case "content_block_start":
                 self._open(value, out)
-            case "content_block_delta":
-                self._extend(value, out)
             case "content_block_stop":
                 self._close(self._index(value), out)
             case "message_delta":
@@ -123,12 +123,15 @@ class AnthropicDecoder:
         if not isinstance(message, dict):
             return
         out.append(
-            MessageStart(mend(str(message.get("model") or "")), str(message.get("id") or ""))
+            MessageStart(mend(str(message.get("model") or "")), mend(str(message.get("id") or "")))
         )
         self._tally(message.get("usage"))
         if self._figures:
             out.append(self._usage())
-        for block in message.get("content") or ():
+        content = message.get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        for block in content if isinstance(content, list) else ():
             self._whole_block(block, out)
 
     def _message_delta(self, value: dict[str, Any], out: list[AssistantEvent]) -> None:
@@ -273,9 +276,10 @@ class AnthropicDecoder:
                     out.append(Opaque(PROVIDER, {**marker, "citations": mend_all(block.citations)}))
             case "thinking":
                 if text or block.signature:
-                    out.append(Thinking(text, block.signature))
+                    out.append(Thinking(text, mend(block.signature)))
             case "redacted_thinking":
-                out.append(RedactedThinking(str(block.raw.get("data") or "")))
+                if data := block.raw.get("data"):
+                    out.append(RedactedThinking(mend(str(data))))
             case "tool_use":
                 out.append(self._call(block))
             case _:

@@ -12,8 +12,18 @@ from functools import partial
 from typing import Any
 
 from claw.models.anthropic.decode import CITATIONS, PROVIDER
-from claw.models.catalog import ModelInfo, canonical, lookup
-from claw.models.wire_text import BlobsGet, Memo, base64_of, call_ids, no_blobs, tool_name
+from claw.models.catalog import ModelInfo, lookup, same_model
+from claw.models.schema import RULES, fit_schema
+from claw.models.wire_text import (
+    LOST,
+    BlobsGet,
+    Memo,
+    base64_text,
+    bytes_of,
+    call_ids,
+    no_blobs,
+    tool_name,
+)
 from claw.types.messages import (
     AssistantMessage,
     Document,
@@ -27,6 +37,7 @@ from claw.types.messages import (
     UserMessage,
 )
 from claw.types.request import Request
+from claw.types.tools import ToolSpec
 
 __all__ = ["encode"]
 
@@ -46,25 +57,22 @@ def encode(
     stream: bool = True,
     memo: Memo | None = None,
 ) -> dict[str, Any]:
-    """The body of a request. Raises ``RequestRejected`` for attachments that are gone.
+    """The body of a request. An attachment that is gone becomes a text that says so.
 
     ``max_output`` is the model's own limit in tokens, where it is known better
     than by the catalogue. ``memo`` is kept from one request of a session to the next.
     """
     sampling = request.sampling
     info = lookup(sampling.model)
-    messages = _messages(request, blobs_get, memo or Memo())
+    memo = memo or Memo()
+    messages = _messages(request, blobs_get, memo)
     max_tokens = sampling.max_tokens or min(info.max_tokens, max_output or info.max_tokens)
     body: dict[str, Any] = {"model": sampling.model, "max_tokens": max_tokens}
     if request.system.strip():
         body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHE}]
     if request.tools:
-        tools: list[dict[str, Any]] = [
-            {"name": t.name, "description": t.description, "input_schema": t.input_schema}
-            for t in request.tools
-        ]
-        tools[-1]["cache_control"] = _CACHE
-        body["tools"] = tools
+        *tools, last = memo.tools(request.tools, _tool)
+        body["tools"] = [*tools, {**last, "cache_control": _CACHE}]
     body.update(_thinking(sampling.effort, info, max_tokens, messages))
     _mark_tail(messages)
     body["messages"] = messages
@@ -73,13 +81,22 @@ def encode(
     return body
 
 
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": tool_name(spec.name),
+        "description": spec.description,
+        "input_schema": fit_schema(spec.input_schema, RULES["anthropic"]),
+    }
+
+
 def _thinking(
     effort: str, info: ModelInfo, max_tokens: int, messages: list[dict[str, Any]]
 ) -> dict[str, Any]:
     if effort in {"", "none"}:
         return {}
     if info.thinking == "adaptive":
-        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+        level = info.effort(effort)
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": level}}
     budget = min(_BUDGETS.get(effort, _BUDGETS["high"]), max_tokens - 1_024)
     if info.thinking != "budget" or budget < 1_024 or _lost_its_thinking(messages):
         return {}
@@ -95,7 +112,7 @@ def _lost_its_thinking(messages: list[dict[str, Any]]) -> bool:
 
 
 def _messages(request: Request, blobs_get: BlobsGet, memo: Memo) -> list[dict[str, Any]]:
-    model = canonical(request.sampling.model)
+    model = request.sampling.model
     messages: list[dict[str, Any]] = []
     memo.begin()
     for message in request.messages:
@@ -115,7 +132,7 @@ def _content(
 ) -> list[dict[str, Any]]:
     if isinstance(message, UserMessage):
         return _user(message, blobs_get)
-    return _assistant(message, canonical(message.model) == model)
+    return _assistant(message, same_model(message.model, model))
 
 
 def _user(message: UserMessage, blobs_get: BlobsGet) -> list[dict[str, Any]]:
@@ -139,15 +156,14 @@ def _user(message: UserMessage, blobs_get: BlobsGet) -> list[dict[str, Any]]:
 def _said(block: Text | Image | Document, blobs_get: BlobsGet) -> dict[str, Any] | None:
     if isinstance(block, Text):
         return {"type": "text", "text": block.text} if block.text.strip() else None
-    source = {
-        "type": "base64",
-        "media_type": block.media_type,
-        "data": base64_of(block, blobs_get),
-    }
+    data = bytes_of(block, blobs_get)
+    if data is None:
+        return {"type": "text", "text": LOST}
+    source = {"type": "base64", "media_type": block.media_type, "data": base64_text(data)}
     if isinstance(block, Image):
         return {"type": "image", "source": source}
     if block.media_type == "text/plain":
-        text = blobs_get(block.blob).decode("utf-8", "replace")
+        text = data.decode("utf-8", "replace")
         source = {"type": "text", "media_type": "text/plain", "data": text}
     document: dict[str, Any] = {"type": "document", "source": source}
     if block.title:
@@ -163,7 +179,7 @@ def _assistant(message: AssistantMessage, same_model: bool) -> list[dict[str, An
                 if block.text.strip():
                     content.append({"type": "text", "text": block.text})
             case Thinking():
-                if same_model and block.signature:
+                if same_model and block.signature.strip():
                     content.append(
                         {
                             "type": "thinking",
@@ -186,7 +202,7 @@ def _assistant(message: AssistantMessage, same_model: bool) -> list[dict[str, An
             case Opaque(provider=provider) if provider == PROVIDER:
                 if block.raw.get("type") == CITATIONS:
                     _cite(content, block.raw)
-                else:
+                elif isinstance(block.raw.get("type"), str):
                     content.append(dict(block.raw))
     while content and content[-1]["type"] in {"thinking", "redacted_thinking"}:
         content.pop()  # the API wants something said after it

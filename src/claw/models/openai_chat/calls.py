@@ -46,11 +46,10 @@ class Calls:
         """The number of the call that grew, and the piece of arguments it got."""
         if not isinstance(fragment, dict):
             return None
-        function = fragment.get("function")
-        function = function if isinstance(function, dict) else fragment
+        function = _function(fragment)
         name = function.get("name")
         name = name if isinstance(name, str) else ""
-        arguments = _as_text(function.get("arguments"))
+        arguments = _as_text(function.get("arguments", function.get("input")))
         index = fragment.get("index")
         index = index if isinstance(index, int) and not isinstance(index, bool) else None
         id = fragment.get("id")
@@ -105,6 +104,15 @@ class Calls:
         if index is None and not id and not self._calls[-1].arguments and not arguments:
             return self._calls[-1]  # a name in pieces, or an empty repetition
         return None
+
+
+def _function(fragment: dict[str, Any]) -> dict[str, Any]:
+    """Where name and arguments stand; a custom tool's are ``name`` and ``input``."""
+    for kind in ("function", "custom"):
+        function = fragment.get(kind)
+        if isinstance(function, dict):
+            return function
+    return fragment
 
 
 def _as_text(arguments: Any) -> str:

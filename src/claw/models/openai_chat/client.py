@@ -35,6 +35,7 @@ class OpenAIChatClient(WireClient):
         provider: str = "openai",
         quirks: frozenset[str] = frozenset(),
         blobs_get: BlobsGet = no_blobs,
+        sells: tuple[str, ...] = ("",),
     ) -> None:
         super().__init__(
             transport,
@@ -44,6 +45,7 @@ class OpenAIChatClient(WireClient):
             window=window,
             provider=provider,
             blobs_get=blobs_get,
+            sells=sells,
         )
         self._quirks = quirks
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from claw.errors import ModelUnavailable, ProtocolViolation
 from claw.models.classify import classify_event
-from claw.models.dialect import events_of
+from claw.models.dialect import events_by, events_of
 from claw.models.openai_chat.calls import Calls
 from claw.models.payloads import DONE, Payload, Payloads
 from claw.models.surrogates import Rejoin, mend, mend_all
@@ -28,6 +28,7 @@ __all__ = ["ChatDecoder"]
 _STOPS = {
     "stop": "stop",
     "eos": "stop",
+    "eos_token": "stop",
     "end_turn": "stop",
     "stop_sequence": "stop_sequence",
     "tool_calls": "tool_use",
@@ -36,9 +37,15 @@ _STOPS = {
     "function_call": "tool_use",
     "length": "max_tokens",
     "max_tokens": "max_tokens",
+    "model_length": "model_context_window_exceeded",
     "content_filter": "refusal",
     "refusal": "refusal",
     "sensitive": "refusal",
+    "safety": "refusal",
+    "recitation": "refusal",
+    "prohibited_content": "refusal",
+    "blocklist": "refusal",
+    "spii": "refusal",
 }
 """Finish reasons in the vocabulary of ``Reply``; others keep their name."""
 
@@ -69,15 +76,13 @@ class ChatDecoder:
         self._usage: Usage | None = None
         self._ended = False
 
-    def feed(self, chunk: bytes) -> Iterator[AssistantEvent]:
-        yield from events_of(self._payloads.feed(chunk), self._take)
+    def feed(self, chunk: bytes) -> Iterable[AssistantEvent]:
+        return events_of(self._payloads.feed(chunk), self._take)
 
     def end(self) -> Iterator[AssistantEvent]:
         if not self._ended:
             yield from events_of(self._payloads.end(), self._take)
-            out: list[AssistantEvent] = []
-            self._round_off(out)
-            yield from out
+            yield from events_by(self._round_off)
 
     def _round_off(self, out: list[AssistantEvent]) -> None:
         if self._ended or not self._started:
@@ -125,7 +130,7 @@ class ChatDecoder:
         model = mend(model) if isinstance(model, str) else ""
         if not self._started or (model and not self._model):
             id = value.get("id")
-            out.append(MessageStart(model, id if isinstance(id, str) else ""))
+            out.append(MessageStart(model, mend(id) if isinstance(id, str) else ""))
             self._started = True
             self._model = model
 

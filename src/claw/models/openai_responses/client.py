@@ -34,6 +34,7 @@ class OpenAIResponsesClient(WireClient):
         window: int | None = None,
         provider: str = "openai",
         blobs_get: BlobsGet = no_blobs,
+        sells: tuple[str, ...] = ("",),
     ) -> None:
         super().__init__(
             transport,
@@ -43,10 +44,11 @@ class OpenAIResponsesClient(WireClient):
             window=window,
             provider=provider,
             blobs_get=blobs_get,
+            sells=sells,
         )
 
     def _body(self, request: Request) -> dict[str, Any]:
-        return encode(request, blobs_get=self._blobs_get)
+        return encode(request, blobs_get=self._blobs_get, memo=self._memo)
 
     def _decoder(self, request: Request) -> Decoder:
         return ResponsesDecoder(input_estimate=partial(estimate_request, request))

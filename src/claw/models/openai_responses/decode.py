@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from claw.errors import ProtocolViolation
 from claw.models.classify import classify_event
-from claw.models.dialect import events_of
-from claw.models.openai_responses.items import Item, Items
+from claw.models.dialect import events_by, events_of
+from claw.models.openai_responses.items import Item, Items, kind_of
 from claw.models.payloads import DONE, Payload, Payloads
 from claw.models.surrogates import mend, mend_all
 from claw.models.tool_input import parse_input
@@ -79,15 +79,13 @@ class ResponsesDecoder:
         self._call_fields: dict[str, Any] = {}
         self._ended = False
 
-    def feed(self, chunk: bytes) -> Iterator[AssistantEvent]:
-        yield from events_of(self._payloads.feed(chunk), self._take)
+    def feed(self, chunk: bytes) -> Iterable[AssistantEvent]:
+        return events_of(self._payloads.feed(chunk), self._take)
 
     def end(self) -> Iterator[AssistantEvent]:
         if not self._ended:
             yield from events_of(self._payloads.end(), self._take)
-            out: list[AssistantEvent] = []
-            self._cut_short(out)
-            yield from out
+            yield from events_by(self._cut_short)
 
     def _take(self, payload: Payload, out: list[AssistantEvent]) -> None:
         value = payload.value
@@ -144,7 +142,7 @@ class ResponsesDecoder:
             raise classify_event(response)
         output = _dicts(response.get("output"))
         for raw, known in zip(output, self._items.of_response(output), strict=True):
-            item = known or self._open(raw, str(raw.get("type") or ""), None)
+            item = known or self._open(raw, kind_of(raw), None)
             self._complete(item, raw, out)
         self._usage = openai_usage(response.get("usage")) or self._usage
         self._round_off(out)
@@ -185,7 +183,7 @@ class ResponsesDecoder:
     def _begin(self, value: dict[str, Any], out: list[AssistantEvent]) -> None:
         raw = value.get("item")
         if isinstance(raw, dict):
-            self._open(raw, str(raw.get("type") or ""), value.get("output_index"))
+            self._open(raw, kind_of(raw), value.get("output_index"))
 
     def _open(self, raw: dict[str, Any], kind: str, index: object) -> Item:
         return self._items.begin(raw, kind, index, is_call=kind in _ARGUMENTS)
@@ -194,7 +192,7 @@ class ResponsesDecoder:
         raw = value.get("item")
         if not isinstance(raw, dict):
             return
-        kind, index = str(raw.get("type") or ""), value.get("output_index")
+        kind, index = kind_of(raw), value.get("output_index")
         item = self._items.find(kind, index, raw.get("id"))
         if item is None or (item.closed and raw.get("id") != item.id):
             item = self._open(raw, kind, index)
@@ -345,6 +343,8 @@ def _verbatim(raw: dict[str, Any]) -> dict[str, Any]:
     kept: dict[str, Any] = mend_all(raw)
     if raw.get("type") == "reasoning":
         kept.pop("status", None)
+        if not isinstance(kept.get("summary"), list):
+            kept["summary"] = []  # required, also where there is none
         if not kept.get("content"):
             kept.pop("content", None)
     return kept

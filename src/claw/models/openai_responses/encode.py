@@ -7,23 +7,30 @@ encrypted form. The dialect has no flag for a failed call: its result begins wit
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from claw.models.catalog import canonical, lookup
+from claw.models.catalog import lookup, same_model
 from claw.models.openai_responses.decode import CALL_FIELDS, MESSAGE, PROVIDER
+from claw.models.schema import RULES, fit_schema
 from claw.models.wire_text import (
+    LOST,
     BlobsGet,
+    Memo,
     arguments_text,
-    base64_of,
+    base64_text,
+    bytes_of,
     call_ids,
     no_blobs,
     result_text,
+    texts,
     tool_name,
 )
 from claw.types.messages import (
     AssistantMessage,
     Document,
     Image,
+    Message,
     Opaque,
     Text,
     ToolResult,
@@ -31,6 +38,7 @@ from claw.types.messages import (
     UserMessage,
 )
 from claw.types.request import Request
+from claw.types.tools import ToolSpec
 
 __all__ = ["encode"]
 
@@ -41,51 +49,65 @@ _fit_id = call_ids(64, r"[\x21-\x7e]+")
 
 
 def encode(
-    request: Request, *, blobs_get: BlobsGet = no_blobs, stream: bool = True
+    request: Request,
+    *,
+    blobs_get: BlobsGet = no_blobs,
+    stream: bool = True,
+    memo: Memo | None = None,
 ) -> dict[str, Any]:
-    """The body of a request. Raises ``RequestRejected`` for attachments that are gone."""
+    """The body of a request. An attachment that is gone becomes a text that says so.
+
+    ``memo`` is kept from one request of a session to the next.
+    """
+    memo = memo or Memo()
     sampling = request.sampling
     info = lookup(sampling.model)
-    model = canonical(sampling.model)
     items: list[dict[str, Any]] = []
+    memo.begin()
     for message in request.messages:
-        if isinstance(message, AssistantMessage):
-            items += _assistant(message, canonical(message.model) == model)
-        else:
-            items += _user(message, blobs_get)
+        items += memo.of(
+            message, sampling.model, partial(_items, message, sampling.model, blobs_get)
+        )
     body: dict[str, Any] = {"model": sampling.model, "input": items, "store": False}
     if request.system.strip():
         body["instructions"] = request.system
     if request.tools:
-        body["tools"] = [
-            {
-                "type": "function",
-                "name": t.name,
-                "description": t.description,
-                "parameters": t.input_schema,
-                "strict": False,
-            }
-            for t in request.tools
-        ]
+        body["tools"] = memo.tools(request.tools, _tool)
         body["parallel_tool_calls"] = True
     if sampling.max_tokens is not None:
         body["max_output_tokens"] = max(sampling.max_tokens, _SMALLEST_OUTPUT)
     if info.thinking or info.window is None:  # models known not to reason refuse the question
         body["include"] = ["reasoning.encrypted_content"]
-    if sampling.effort and info.thinking == "effort":
-        body["reasoning"] = {"effort": sampling.effort}
+    if effort := info.effort(sampling.effort):
+        body["reasoning"] = {"effort": effort}
     if stream:
         body["stream"] = True
     return body
 
 
-def _assistant(message: AssistantMessage, same_model: bool) -> list[dict[str, Any]]:
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool_name(spec.name),
+        "description": spec.description,
+        "parameters": fit_schema(spec.input_schema, RULES["openai"]),
+        "strict": False,
+    }
+
+
+def _items(message: Message, model: str, blobs_get: BlobsGet) -> list[dict[str, Any]]:
+    if isinstance(message, AssistantMessage):
+        return _assistant(message, same_model(message.model, model))
+    return _user(message, blobs_get)
+
+
+def _assistant(message: AssistantMessage, is_own: bool) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    fields = message.provider_metadata.get("calls", {}) if same_model else {}
+    fields = message.provider_metadata.get("calls", {}) if is_own else {}
     own = [
         block.raw
         for block in message.content
-        if isinstance(block, Opaque) and block.provider == PROVIDER and same_model
+        if isinstance(block, Opaque) and block.provider == PROVIDER and is_own
     ]
     call = 0
     last_text = ""  # of the text directly before, the last of ``items``
@@ -173,15 +195,20 @@ def _user(message: UserMessage, blobs_get: BlobsGet) -> list[dict[str, Any]]:
 
 def _output(result: ToolResult, blobs_get: BlobsGet) -> str | list[dict[str, Any]]:
     """Plain text where it is only that: small servers know nothing else."""
-    text = result_text(result)
     media = [_part(b, blobs_get) for b in result.content if not isinstance(b, Text)]
-    return [{"type": "input_text", "text": text}, *media] if media else text
+    if not media:
+        return result_text(result)
+    says = result.is_error or any(texts(result.content))
+    return [*([{"type": "input_text", "text": result_text(result)}] if says else []), *media]
 
 
 def _part(block: Text | Image | Document, blobs_get: BlobsGet) -> dict[str, Any]:
     if isinstance(block, Text):
         return {"type": "input_text", "text": block.text}
-    url = f"data:{block.media_type};base64,{base64_of(block, blobs_get)}"
+    data = bytes_of(block, blobs_get)
+    if data is None:
+        return {"type": "input_text", "text": LOST}
+    url = f"data:{block.media_type};base64,{base64_text(data)}"
     if isinstance(block, Image):
         return {"type": "input_image", "image_url": url, "detail": "auto"}
     return {"type": "input_file", "filename": block.title or "document", "file_data": url}

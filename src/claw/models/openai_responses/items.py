@@ -14,7 +14,13 @@ from typing import Any
 from claw.models.surrogates import Rejoin, mend
 from claw.types.events import AssistantEvent
 
-__all__ = ["Item", "Items", "Part"]
+__all__ = ["Item", "Items", "Part", "kind_of"]
+
+
+def kind_of(raw: dict[str, Any]) -> str:
+    """An item's type, empty where it has none."""
+    kind = raw.get("type")
+    return kind if isinstance(kind, str) else ""
 
 
 class Part:
@@ -106,21 +112,24 @@ class Items:
 
     def find(self, kind: str, index: object, id: object) -> Item | None:
         """The item of this kind that an event is about: by place, by id, or the open one."""
-        same = [item for item in reversed(self._all) if item.kind == kind]
-        by_place = (i for i in same if index is not None and i.index == index)
-        by_id = (i for i in same if id and i.id == id)
-        still_open = (i for i in same if not i.closed and (index is None or i.index is None))
-        for found in (by_place, by_id, still_open):
-            if (item := next(found, None)) is not None:
+        by_id = still_open = None
+        for item in reversed(self._all):
+            if item.kind != kind:
+                continue
+            if index is not None and item.index == index:
                 return item
-        return None
+            if by_id is None and id and item.id == id:
+                by_id = item
+            if still_open is None and not item.closed and (index is None or item.index is None):
+                still_open = item
+        return by_id or still_open
 
     def of_response(self, output: list[dict[str, Any]]) -> list[Item | None]:
         """The item that each of the whole response is: by id, or else the next of its kind."""
         left = list(self._all)
 
         def take(raw: dict[str, Any], by_id: bool) -> Item | None:
-            kind, id = str(raw.get("type") or ""), raw.get("id")
+            kind, id = kind_of(raw), raw.get("id")
             for item in left:
                 if item.kind == kind and (not by_id or (id and item.id == id)):
                     left.remove(item)
