@@ -11,13 +11,15 @@ from claw.models.anthropic.client import AnthropicClient
 from claw.models.openai_chat.client import OpenAIChatClient
 from claw.models.openai_responses.client import OpenAIResponsesClient
 from claw.models.transport import HttpTransport
-from claw.ports import Journal, ModelClient
+from claw.ports import Disk, Journal, ModelClient
 from claw.sessions.blobs import FileBlobs
 from claw.sessions.journal import FileJournal
 from claw.sessions.load import read_entries
 from claw.testing import (
     BlobsSuite,
     ClockSuite,
+    DiskSuite,
+    FaultyDisk,
     JournalSuite,
     ModelClientSuite,
     ProcessesSuite,
@@ -28,6 +30,7 @@ from claw.testing import (
 )
 from claw.types.entries import Entry
 from claw.workspace.clock import SystemClock
+from claw.workspace.disk import SystemDisk
 from claw.workspace.files import LocalWorkspace
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
@@ -75,13 +78,29 @@ class TestSystemClock(ClockSuite):
         return SystemClock()
 
 
+class TestSystemDisk(DiskSuite):
+    @pytest.fixture(autouse=True)
+    def a_folder(self, tmp_path: Path) -> None:
+        self.folder = str(tmp_path)
+
+    def make(self) -> Disk:
+        return SystemDisk()
+
+
+class TestFaultyDisk(TestSystemDisk):
+    """Without a fault it is a disk like any other."""
+
+    def make(self) -> Disk:
+        return FaultyDisk(SystemDisk())
+
+
 class TestFileBlobs(BlobsSuite):
     @pytest.fixture(autouse=True)
     def folder(self, tmp_path: Path) -> None:
         self.path = tmp_path / "blobs"
 
     def make(self) -> FileBlobs:
-        return FileBlobs(str(self.path))
+        return FileBlobs(str(self.path), SystemDisk())
 
 
 class TestFileJournal(JournalSuite):
@@ -94,7 +113,7 @@ class TestFileJournal(JournalSuite):
             journal.close()
 
     def make(self) -> FileJournal:
-        self.made.append(FileJournal(str(self.path), now=lambda: 1.0))
+        self.made.append(FileJournal(str(self.path), now=lambda: 1.0, disk=SystemDisk()))
         return self.made[-1]
 
     def entries(self, journal: Journal) -> list[Entry]:

@@ -12,6 +12,7 @@ from claw.errors import ModelError, SessionNotFound
 from claw.models.exchange import Peer
 from claw.sessions.directories import may_create
 from claw.sessions.journal import FileJournal
+from claw.workspace.disk import SystemDisk
 from tests.cli.running import Workplace
 
 
@@ -71,7 +72,7 @@ async def test_what_is_no_session_stays_untouched(place: Workplace, content: str
 def test_the_journal_refuses_what_is_no_session(tmp_path: Path):
     (tmp_path / "x.jsonl").write_text("{}\n")
     with pytest.raises(SessionNotFound):
-        FileJournal.continue_from(str(tmp_path / "x.jsonl"), now=lambda: 0.0)
+        FileJournal.continue_from(str(tmp_path / "x.jsonl"), now=lambda: 0.0, disk=SystemDisk())
 
 
 @pytest.mark.parametrize("form", ["text", "compact", "json", "stream-json"])

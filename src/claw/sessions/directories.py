@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from claw.errors import SessionError
+from claw.ports import Disk
 
-__all__ = ["make_private", "may_create", "memory_only"]
+__all__ = ["make_private", "may_create", "memory_only", "sync_directory"]
 
 NO_PERSISTENCE_HINT = "Check the permissions and the free space, or use --no-session-persistence."
 
@@ -16,7 +17,7 @@ def memory_only(home: str) -> str:
     return f"{home} cannot be written: sessions are kept in memory only"
 
 
-def make_private(path: str) -> None:
+def make_private(path: str, disk: Disk) -> None:
     """Make a directory and those above it, 0700 each; what exists stays as it is.
 
     Raises ``SessionError``.
@@ -31,15 +32,24 @@ def make_private(path: str) -> None:
     try:
         for directory in reversed(missing):
             try:
-                os.mkdir(directory, 0o700)
+                disk.mkdir(directory, 0o700)
             except FileExistsError:  # another process was first
                 if not os.path.isdir(directory):
                     raise
     except OSError as error:
         raise SessionError(
-            f"cannot make the directory {error.filename}: {error.strerror}",
+            f"cannot make the directory {missing[0]}: {error.strerror}",
             hint=NO_PERSISTENCE_HINT,
         ) from error
+
+
+def sync_directory(path: str, disk: Disk) -> None:
+    """Make the names in a directory survive power loss. Raises ``OSError``."""
+    fd = disk.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        disk.fsync(fd)
+    finally:
+        disk.close(fd)
 
 
 def may_create(path: str) -> bool:

@@ -7,23 +7,38 @@ slug with a hash of its directory: two directories never share one.
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 import msgspec
 
 from claw.errors import SessionError, SessionNotFound
-from claw.sessions.record import Record, decode_record
+from claw.sessions.blobs import blobs_dir, read_blob
+from claw.sessions.lines import scan
+from claw.sessions.record import Record, decode_record, whole_records
 from claw.types.entries import SessionStarted, Titled, TurnEnded, TurnStarted, UserMessaged
 from claw.types.messages import text_of
 
-__all__ = ["SessionSummary", "find", "list_sessions", "session_path", "sessions_dir"]
+__all__ = [
+    "SessionSummary",
+    "find",
+    "find_anywhere",
+    "list_all_sessions",
+    "list_sessions",
+    "session_path",
+    "sessions_dir",
+    "summary_of",
+]
 
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_LISTED = re.compile(rb'"kind":"(titled|turn_started|turn_ended)"')
+_LISTED = (b'"kind":"titled"', b'"kind":"turn_started"', b'"kind":"turn_ended"')
+_COMMON_FIELDS = 256  # bytes that may stand before an entry's own
+_STARTED = b'"kind":"session_started"'
 _WINDOW = 64 * 1024
 _TITLE_LENGTH = 80
 
@@ -76,13 +91,15 @@ def find(home: str, cwd: str, ref: str) -> str:
         if not os.path.isfile(path):
             raise SessionNotFound(f"there is no session file {path}")
         return path
-    ids = [id for id, _ in _newest_first(sessions_dir(home, cwd))]
+    directory = sessions_dir(home, cwd)
+    ids = [id for id, _ in _newest_first(directory)]
     if not ids:
         raise SessionNotFound(
             f"there are no sessions of {cwd} yet", hint="Start one without `--continue`/`--resume`."
         )
     if ref == "latest":
-        return session_path(home, cwd, ids[0])
+        begun = (id for id in ids if _is_begun(os.path.join(directory, id + _SUFFIX)))
+        return session_path(home, cwd, next(begun, ids[0]))
     fitting = [ref] if ref in ids else [id for id in ids if ref and id.startswith(ref)]
     if not fitting:
         raise SessionNotFound(
@@ -99,10 +116,47 @@ def find(home: str, cwd: str, ref: str) -> str:
 
 def list_sessions(home: str, cwd: str) -> tuple[SessionSummary, ...]:
     """The project's sessions, newest first, from the head and the last 64 KiB of each."""
-    directory = sessions_dir(home, cwd)
-    return tuple(
-        _summary(id, os.path.join(directory, id + _SUFFIX)) for id, _ in _newest_first(directory)
-    )
+    return tuple(summary_of(path) for _, path, _ in _begun(sessions_dir(home, cwd)))
+
+
+def list_all_sessions(home: str) -> tuple[SessionSummary, ...]:
+    """As ``list_sessions``, of all projects."""
+    found = [item for directory in _projects(home) for item in _begun(directory)]
+    found.sort(key=lambda item: (item[2], item[0]), reverse=True)
+    return tuple(summary_of(path) for _, path, _ in found)
+
+
+def find_anywhere(home: str, cwd: str, ref: str) -> str:
+    """As ``find``; where this project has no such session, the whole id of any other's will do."""
+    try:
+        return find(home, cwd, ref)
+    except SessionNotFound:
+        if not _ID.fullmatch(ref):
+            raise
+        for directory in _projects(home):
+            path = os.path.join(directory, ref + _SUFFIX)
+            if os.path.isfile(path):
+                return path
+        raise
+
+
+def _projects(home: str) -> list[str]:
+    top = os.path.join(home, "sessions")
+    try:
+        with os.scandir(top) as found:
+            return sorted(entry.path for entry in found if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SessionError(f"cannot list {top}: {error.strerror}") from error
+
+
+def _begun(directory: str) -> Iterator[tuple[str, str, int]]:
+    """Id, path and time of the last change, newest first."""
+    for id, changed in _newest_first(directory):
+        path = os.path.join(directory, id + _SUFFIX)
+        if _is_begun(path):
+            yield id, path, changed
 
 
 def _newest_first(directory: str) -> list[tuple[str, int]]:
@@ -124,15 +178,29 @@ def _newest_first(directory: str) -> list[tuple[str, int]]:
     return sorted(found, key=lambda item: (item[1], item[0]), reverse=True)
 
 
-def _summary(id: str, path: str) -> SessionSummary:
+def _is_begun(path: str) -> bool:
+    """Whether anything was ever acknowledged: not where the first record was broken off."""
+    try:
+        with open(path, "rb") as file:
+            head = file.readline(_WINDOW)
+    except OSError:
+        return True  # whoever opens it will say why it cannot be
+    return head.endswith(b"\n") or len(head) == _WINDOW or any(whole_records(head))
+
+
+def summary_of(path: str) -> SessionSummary:
+    """What a list says of one session. Never raises: ``problem`` says what is wrong."""
+    id = os.path.basename(path).removesuffix(_SUFFIX)
     cwd = created = updated = title = prompt = problem = ""
     turns = size = 0
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
-            for record in _head(file):
+            for record in _head(file, partial(read_blob, blobs_dir(path))):
                 match record.entry:
                     case SessionStarted() as started:
+                        if started.session_id != id:  # a fork begins with the original's
+                            started = _own_start(file)
                         cwd, created = started.cwd, started.created
                     case UserMessaged() as said:
                         prompt = _one_line(text_of(said.content))
@@ -142,8 +210,8 @@ def _summary(id: str, path: str) -> SessionSummary:
                 match record.entry:
                     case Titled() if not title:
                         title = _one_line(record.entry.title)
-                    case TurnStarted() | TurnEnded() if not turns:
-                        turns = record.entry.turn
+                    case TurnStarted() | TurnEnded():
+                        turns = max(turns, record.entry.turn)
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
     except (ValueError, SessionError) as error:
@@ -161,25 +229,51 @@ def _summary(id: str, path: str) -> SessionSummary:
     )
 
 
-def _head(file: BinaryIO) -> Iterator[Record]:
+def _own_start(file: BinaryIO) -> SessionStarted:
+    """The entry that gave a fork its id: the last of its kind, wherever it stands."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        at = content.rfind(_STARTED)
+        end = content.find(b"\n", at)
+        line = content[content.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(content)]
+    entry = decode_record(line).entry
+    if not isinstance(entry, SessionStarted):
+        raise ValueError("its own first record cannot be found")
+    return entry
+
+
+def _head(file: BinaryIO, get: Callable[[str], bytes]) -> Iterator[Record]:
     """Records from the beginning, as far as the window reaches."""
-    for line in file.read(_WINDOW).split(b"\n")[:-1]:
-        if content := line.strip(b"\0 \t\r"):
-            yield decode_record(content)
+    for line in scan(file, get):
+        if line.error is not None:
+            raise line.error
+        if line.record is not None:
+            yield line.record
+        if line.end > _WINDOW:
+            return
 
 
 def _tail(file: BinaryIO, size: int) -> Iterator[Record]:
-    """The last record, and before it those that a list needs, backwards."""
+    """The last record, and of the kinds that a list needs the last one in the window."""
     file.seek(max(0, size - _WINDOW))
-    lines = file.read(_WINDOW).split(b"\n")[:-1]
+    chunk = file.read(_WINDOW)
     if size > _WINDOW:
-        del lines[:1]  # begins in the middle of a record
-    is_first = True
-    for line in reversed(lines):
-        content = line.strip(b"\0 \t\r")
-        if content and (is_first or _LISTED.search(content[:256])):
-            is_first = False
-            yield decode_record(content)
+        chunk = chunk[chunk.find(b"\n") + 1 :]  # it begins in the middle of a record
+    end = chunk.rfind(b"\n")
+    if line := chunk[chunk.rfind(b"\n", 0, max(end, 0)) + 1 : end].strip(b"\0 \t\r"):
+        yield decode_record(line)
+    for kind in _LISTED:
+        if line := _last_line(chunk[: end + 1], kind):
+            yield decode_record(line)
+
+
+def _last_line(chunk: bytes, kind: bytes) -> bytes:
+    at = chunk.rfind(kind)
+    while at >= 0:
+        begin = chunk.rfind(b"\n", 0, at) + 1
+        if at - begin < _COMMON_FIELDS:  # and not something in the entry that looks like it
+            return chunk[begin : chunk.find(b"\n", at)].strip(b"\0 \t\r")
+        at = chunk.rfind(kind, 0, begin)
+    return b""
 
 
 def _one_line(text: str) -> str:

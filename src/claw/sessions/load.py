@@ -1,27 +1,40 @@
-"""Reading a journal: the one parser, and the fold of what it yields.
+"""Reading a journal: the fold of what ``lines.scan`` finds.
 
-Reading takes no lock and repairs nothing. What has no final newline was never
-acknowledged: a torn tail, left out and reported. Anything else that cannot be
-read is damage and stops the load at its line.
+Reading takes no lock and repairs nothing. A torn tail is left out and reported; damage
+stops the load at its line, and its hint is the command that keeps all the rest.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import BinaryIO
 
 import msgspec
 
 from claw.errors import SessionCorrupt, SessionError, SessionNotFound
-from claw.sessions.record import OPENING, Record, decode_record
+from claw.sessions.blobs import blobs_dir, read_blob
+from claw.sessions.folding import Folding, NeedsPast, fold_records, targets
+from claw.sessions.lines import Line, scan
+from claw.sessions.record import OPENING, Record
 from claw.types.session import SessionState
 
-__all__ = ["Loaded", "load", "read_entries", "refuse_foreign"]
+__all__ = [
+    "Loaded",
+    "good_lines",
+    "load",
+    "load_from",
+    "open_journal",
+    "read_entries",
+    "refuse_foreign",
+    "state_at",
+]
 
 _HEAD = 64 * 1024
-_PADDING = b"\0 \t\r\n"  # zeros are what a file system may leave after a power loss
+_BUFFER = 1024 * 1024
+_PADDING = b"\0 \t\r\n"
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -29,7 +42,8 @@ class Loaded(msgspec.Struct, frozen=True):
 
     ``records`` counts the records read, ``last_seq`` and ``last_id`` are those of
     the last one (0 and empty where there is none). The first ``end`` bytes are
-    whole lines, the ``torn`` bytes after them are not. ``notes`` are for the user.
+    whole records, the ``torn`` bytes after them are not; ``ended`` claims that the last
+    record has its newline. ``notes`` are for the user.
     """
 
     state: SessionState
@@ -38,15 +52,8 @@ class Loaded(msgspec.Struct, frozen=True):
     last_id: str
     end: int
     torn: int
+    ended: bool
     notes: tuple[str, ...]
-
-
-class _Line(msgspec.Struct, frozen=True):
-    """One whole line: ``record`` is None for a blank one, ``end`` is the offset after it."""
-
-    number: int
-    record: Record | None
-    end: int
 
 
 def read_entries(path: str) -> Iterator[Record]:
@@ -54,8 +61,8 @@ def read_entries(path: str) -> Iterator[Record]:
 
     Raises ``SessionNotFound``, ``SessionCorrupt``, ``SessionTooNew``, ``SessionError``.
     """
-    with _open(path) as file:
-        for line in _lines(path, file):
+    with open_journal(path) as file:
+        for line in good_lines(path, file):
             if line.record is not None:
                 yield line.record
 
@@ -66,7 +73,7 @@ def refuse_foreign(path: str) -> None:
     A first record may be damaged, and a file may still be empty; but what was never a
     session is not to be locked, repaired or written to.
     """
-    with _open(path) as file:
+    with open_journal(path) as file:
         try:
             head = file.read(_HEAD).lstrip(_PADDING)
         except OSError as error:
@@ -81,29 +88,44 @@ def refuse_foreign(path: str) -> None:
 
 def load(path: str) -> Loaded:
     """Fold a journal into the state that it stands for. Raises as ``read_entries``."""
-    state = SessionState()
-    records = end = 0
-    last: Record | None = None
-    notes: list[str] = []
     refuse_foreign(path)
-    with _open(path) as file:
-        for line in _lines(path, file):
-            end = line.end
-            record = line.record
-            if record is None:
-                continue
-            if record.seq > (last.seq if last else 0) + 1:
-                notes.append(f"records are missing before line {line.number}")
-            try:
-                state = state.fold(record.entry)
-            except (ValueError, LookupError, TypeError) as error:
-                what = f"the record does not follow from those before it: {error}"
-                raise _corrupt(path, line.number, what) from error
-            last = record
-            records += 1
-        torn = os.fstat(file.fileno()).st_size - end
+    with open_journal(path) as file:
+        try:
+            return load_from(path, file)
+        except NeedsPast:
+            file.seek(0)
+            past = targets(line.record.entry for line in good_lines(path, file) if line.record)
+            file.seek(0)
+            return load_from(path, file, past)
+
+
+def load_from(path: str, file: BinaryIO, past: Iterable[int] = ()) -> Loaded:
+    """As ``load``, from an open file; ``past`` are the places that it rewinds to."""
+    folding = Folding(past)
+    records = 0
+    last: Record | None = None
+    end, ended = 0, True
+    notes: list[str] = []
+    for line in good_lines(path, file):
+        end, ended, record = line.end, line.ended, line.record
+        if record is None:
+            continue
+        if record.seq > (last.seq if last else 0) + 1:
+            notes.append(f"records are missing before line {line.number}")
+        try:
+            folding.add(record)
+        except (ValueError, LookupError, TypeError) as error:
+            what = f"the record does not follow from those before it: {error}"
+            raise _corrupt(path, line.number, what) from error
+        last = record
+        records += 1
+    torn = file.seek(0, os.SEEK_END) - end
     if torn:
         notes.append(f"the last record was not written in full and is left out ({torn} bytes)")
+    state = folding.state
+    if last is not None and not state.session_id:  # its first record was lost
+        name = os.path.basename(path).removesuffix(".jsonl")
+        state = msgspec.structs.replace(state, session_id=name)
     return Loaded(
         state=state,
         records=records,
@@ -111,13 +133,30 @@ def load(path: str) -> Loaded:
         last_id=last.id if last else "",
         end=end,
         torn=torn,
+        ended=ended,
         notes=tuple(notes),
     )
 
 
-def _open(path: str) -> BinaryIO:
+def state_at(path: str, seq: int) -> SessionState:
+    """The state right after record ``seq``, or the last one before it where that is lost.
+
+    Raises as ``read_entries``.
+    """
+
+    def records() -> Iterator[Record]:
+        for record in read_entries(path):
+            if record.seq > seq:
+                return
+            yield record
+
+    return fold_records(records)
+
+
+def open_journal(path: str) -> BinaryIO:
+    """To read. Raises ``SessionNotFound``, ``SessionError``."""
     try:
-        return open(path, "rb")
+        return open(path, "rb", buffering=_BUFFER)
     except FileNotFoundError as error:
         raise SessionNotFound(
             f"there is no session file {path}", hint="`--resume latest` takes the newest one."
@@ -126,36 +165,23 @@ def _open(path: str) -> BinaryIO:
         raise SessionError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _lines(path: str, file: BinaryIO) -> Iterator[_Line]:
-    end = seq = 0
+def good_lines(path: str, file: BinaryIO) -> Iterator[Line]:
+    """The lines of an open journal, up to its torn tail; raises as ``read_entries``."""
     try:
-        for number, line in enumerate(file, 1):  # binary files split at \n alone
-            if not line.endswith(b"\n"):
-                return
-            end += len(line)
-            content = line if line.startswith(b"{") else line.strip(_PADDING)
-            if not content:
-                yield _Line(number, None, end)
-                continue
-            try:
-                record = decode_record(content)
-            except ValueError as error:
-                raise _corrupt(path, number, str(error)) from error
-            if record.seq <= seq:
-                raise _corrupt(path, number, f"record {record.seq} stands after record {seq}")
-            seq = record.seq
-            yield _Line(number, record, end)
+        for line in scan(file, partial(read_blob, blobs_dir(path))):
+            if isinstance(line.error, SessionError):
+                raise line.error
+            if line.error is not None:
+                raise _corrupt(path, line.number, str(line.error)) from line.error
+            yield line
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _corrupt(path: str, line: int, what: str) -> SessionCorrupt:
-    damaged = shlex.quote(f"{path}.damaged")
-    whole = shlex.quote(path)
-    hint = "Nothing was changed. Nothing stands before that line: start a new session."
-    if line > 1:
-        hint = (
-            "Nothing was changed. To go on from what stands before that line: "
-            f"mv {whole} {damaged} && head -n {line - 1} {damaged} > {whole}"
-        )
-    return SessionCorrupt(f"{path} is damaged in line {line}: {what}", line=line, hint=hint)
+    return SessionCorrupt(
+        f"{path} is damaged in line {line}: {what}",
+        line=line,
+        hint="Nothing was changed. To keep all other records (the damaged file stays beside "
+        f"them): claw sessions verify {shlex.quote(path)} --salvage",
+    )

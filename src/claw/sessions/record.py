@@ -4,6 +4,11 @@ A line is ``{"crc":"0badcafe",`` and the rest of one JSON object: the common fie
 ``v seq id parent at``, then the fields of the entry, then ``\\n``. ``crc`` is the
 CRC-32 (``zlib.crc32``, 8 hex digits) of the bytes between the crc field and the
 newline.
+
+A line has at most 1 MiB. Texts over 64 KiB (UTF-8) lie in blobs: an empty text stands
+in their place, and the common field ``blobs`` names them, ``{JSON pointer: digest}``
+(https://www.rfc-editor.org/rfc/rfc6901). If the line is still too long, shorter texts
+follow them, the longest first; at last the whole entry does, under the pointer ``""``.
 """
 
 from __future__ import annotations
@@ -11,19 +16,47 @@ from __future__ import annotations
 import functools
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 import msgspec
 
-from claw.errors import SessionTooNew
+from claw.errors import SessionError, SessionTooNew
+from claw.sessions.spill import fill, spill
 from claw.types.entries import SCHEMA, Entry, KnownEntry, SessionStarted, UnknownEntry
 
-__all__ = ["OPENING", "VERSION", "Record", "decode_record", "encode_record", "utc"]
+__all__ = [
+    "LONGEST",
+    "OPENING",
+    "VERSION",
+    "ChecksumError",
+    "Head",
+    "Record",
+    "TextLost",
+    "decode_record",
+    "encode_record",
+    "head_of",
+    "utc",
+    "whole_records",
+]
 
 VERSION = 1
+LONGEST = 1024 * 1024
+"""Bytes of a line, its newline included."""
+LONGEST_TEXT = 64 * 1024
+_MOST_FALSE_STARTS = 64
 OPENING = b'{"crc":"'
 _HEAD_LENGTH = len(b'{"crc":"00000000",')
+_HEAD_ROOM = 1024  # for the common fields
 _COMMON = frozenset({"crc", "v", "seq", "id", "parent", "at"})
+
+
+class ChecksumError(ValueError):
+    """The bytes are not those that were written."""
+
+
+class TextLost(ValueError):
+    """A whole record of which a text in a blob cannot be read."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -39,13 +72,16 @@ class Record(msgspec.Struct, frozen=True):
     entry: Entry
 
 
-class _Head(msgspec.Struct, frozen=True):
+class Head(msgspec.Struct, frozen=True):
+    """The common fields; ``blobs`` are digests by JSON pointer."""
+
     v: int
     kind: str
     seq: int = 0
     id: str = ""
     parent: str = ""
     at: str = ""
+    blobs: dict[str, str] = {}
 
 
 def utc(seconds: float) -> str:
@@ -54,39 +90,118 @@ def utc(seconds: float) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{millis:03d}Z"
 
 
-def encode_record(entry: Entry, *, seq: int, id: str, parent: str, at: str) -> bytes:
+def encode_record(
+    entry: Entry,
+    *,
+    seq: int,
+    id: str,
+    parent: str,
+    at: str,
+    put: Callable[[bytes], str] | None = None,
+) -> bytes:
     """One whole line. Lone surrogates, which are no UTF-8, become U+FFFD.
 
-    Raises ``ValueError`` for an entry that JSON cannot hold (nested too deeply).
+    ``put`` stores a text that is too long and returns its digest; without it, all stays
+    in the line. Raises ``ValueError`` for an entry that JSON cannot hold (nested too
+    deeply), and what ``put`` raises.
     """
     try:
-        common = msgspec.json.encode({"v": VERSION, "seq": seq, "id": id, "parent": parent})
+        common: dict[str, Any] = {"v": VERSION, "seq": seq, "id": id, "parent": parent, "at": at}
+        body = _entry_json(entry)
+        if put is not None and len(body) > LONGEST_TEXT and not isinstance(entry, UnknownEntry):
+            room = LONGEST - _HEAD_ROOM
+            body, texts = spill(body, longest=LONGEST_TEXT, room=room)
+            common["blobs"] = {pointer: put(text) for pointer, text in texts.items()}
         # Both halves are JSON objects: without their inner braces they make one.
-        rest = b'%b,"at":"%b",%b' % (common[1:-1], at.encode(), _entry_json(entry)[1:])
+        rest = b"%b,%b" % (msgspec.json.encode(common)[1:-1], body[1:])
     except RecursionError as error:
         raise ValueError("the entry is nested too deeply") from error
     return b'%b%08x",%b\n' % (OPENING, zlib.crc32(rest), rest)
 
 
-def decode_record(line: bytes) -> Record:
+def decode_record(line: bytes, get: Callable[[str], bytes] | None = None) -> Record:
     """The record of one line, with or without its newline.
 
-    Unknown fields are ignored, an unknown kind becomes an ``UnknownEntry``.
-    Raises ``ValueError`` saying what is damaged, ``SessionTooNew`` for a record
-    that is whole but beyond this version.
+    ``get`` reads the blobs of texts that were too long; without it, those stay empty.
+    Unknown fields are ignored, an unknown kind becomes an ``UnknownEntry``. Raises
+    ``ValueError`` saying what is damaged (``ChecksumError``, ``TextLost`` where it is
+    that), ``SessionTooNew`` for a record that is whole but beyond this version.
     """
     rest = memoryview(line)[_HEAD_LENGTH : len(line) - line.endswith(b"\n")]  # no copy
     if not line.startswith(OPENING):
-        raise ValueError("not a journal record")
+        raise ChecksumError("not a journal record")
     if line[:_HEAD_LENGTH] != b'%b%08x",' % (OPENING, zlib.crc32(rest)):
-        raise ValueError("the checksum does not fit the content")
-    try:
-        head = _head_decoder().decode(line)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"the common fields cannot be read: {error}") from error
+        raise ChecksumError("the checksum does not fit the content")
+    head = head_of(line)
     if head.v > VERSION:
         raise _too_new(f"format {head.v}, and this one reads up to {VERSION}")
+    if head.blobs and get is not None and head.kind in _known_kinds():
+        line = _with_texts(line, head.blobs, get)
     return Record(head.seq, head.id, head.parent, head.at, _decode_entry(line, head.kind))
+
+
+def head_of(line: bytes) -> Head:
+    """The common fields of a whole record. Raises ``ValueError``."""
+    try:
+        return _head_decoder().decode(line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"the common fields cannot be read: {error}") from error
+
+
+def whole_records(content: bytes) -> Iterator[tuple[int, int]]:
+    """Where records with fitting checksums stand in a damaged line, from and to.
+
+    Finds what lost its newline, and what stands beside garbage; but not what stands
+    inside of another record, where a model may have written it.
+    """
+    at, false_starts = content.find(OPENING), 0
+    while at >= 0 and false_starts < _MOST_FALSE_STARTS:
+        end = _end_of_record(content, at)
+        if end and not _is_inside(content, at, end):
+            yield at, end
+        false_starts += not end
+        at = content.find(OPENING, end or at + 1)
+
+
+def _is_inside(content: bytes, at: int, end: int) -> bool:
+    """Claims that a value of another object stands there."""
+    return content[at - 1 : at] in (b":", b",", b"[") and content[end : end + 1] in (
+        b",",
+        b"]",
+        b"}",
+    )
+
+
+def _end_of_record(content: bytes, at: int) -> int:
+    """The end of the record that begins at ``at``, 0 where none has its checksum."""
+    expected = content[at + len(OPENING) : at + _HEAD_LENGTH]
+    crc, done = 0, at + _HEAD_LENGTH
+    following = content.find(OPENING, done)
+    while True:
+        limit = following if following >= 0 else len(content)
+        end = content.rfind(b"}", done, limit) + 1
+        if end:
+            crc = zlib.crc32(content[done:end], crc)
+            if expected == b'%08x",' % crc:
+                return end
+            done = end
+        if following < 0:
+            return 0
+        following = content.find(OPENING, following + 1)
+
+
+def _with_texts(line: bytes, blobs: dict[str, str], get: Callable[[str], bytes]) -> bytes:
+    """The entry's JSON with its texts back in their places."""
+    texts = {}
+    for pointer, digest in blobs.items():
+        try:
+            texts[pointer] = get(digest)
+        except SessionError as error:
+            raise TextLost(f"a text of the record is lost: {error.message}") from error
+    try:
+        return fill(line, texts)
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"the texts of the record have no place in it: {error}") from error
 
 
 def _decode_entry(line: bytes, kind: str) -> Entry:
@@ -133,8 +248,8 @@ def _sanitised(value: Any) -> Any:
 
 
 @functools.cache
-def _head_decoder() -> msgspec.json.Decoder[_Head]:
-    return msgspec.json.Decoder(_Head)
+def _head_decoder() -> msgspec.json.Decoder[Head]:
+    return msgspec.json.Decoder(Head)
 
 
 @functools.cache

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
         says,
         waits,
     )
+    from claw.testing.checked_model import (
+        CheckedModel,
+    )
     from claw.testing.clock import (
         FakeClock,
     )
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
         ApproverSuite,
         BlobsSuite,
         ClockSuite,
+        DiskSuite,
         HookRunnerSuite,
         JournalSuite,
         ModelClientSuite,
@@ -52,6 +56,10 @@ if TYPE_CHECKING:
         ToolSuite,
         WorkspaceSuite,
         a_request,
+    )
+    from claw.testing.disk import (
+        FaultyDisk,
+        Killed,
     )
     from claw.testing.doubles import (
         AllowAll,
@@ -67,13 +75,15 @@ if TYPE_CHECKING:
         ToolList,
     )
     from claw.testing.harness import (
-        CheckedModel,
         Harness,
     )
     from claw.testing.pieces import (
         FakeTool,
         FixedPolicy,
         conversation,
+    )
+    from claw.testing.prompt_cache import (
+        CacheSimulator,
     )
     from claw.testing.strict_server import (
         Received,
@@ -93,17 +103,21 @@ __all__ = [
     "AllowAll",
     "ApproverSuite",
     "BlobsSuite",
+    "CacheSimulator",
     "ChaosModel",
     "CheckedModel",
     "ClockSuite",
+    "DiskSuite",
     "FakeClock",
     "FakeHooks",
     "FakeTool",
+    "FaultyDisk",
     "FixedPolicy",
     "Gate",
     "Harness",
     "HookRunnerSuite",
     "JournalSuite",
+    "Killed",
     "MemoryBlobs",
     "MemoryJournal",
     "MemoryWorkspace",
@@ -164,6 +178,7 @@ _HOMES = {
     "ApproverSuite": "claw.testing.conformance",
     "BlobsSuite": "claw.testing.conformance",
     "ClockSuite": "claw.testing.conformance",
+    "DiskSuite": "claw.testing.conformance",
     "HookRunnerSuite": "claw.testing.conformance",
     "JournalSuite": "claw.testing.conformance",
     "ModelClientSuite": "claw.testing.conformance",
@@ -173,6 +188,8 @@ _HOMES = {
     "ToolSuite": "claw.testing.conformance",
     "WorkspaceSuite": "claw.testing.conformance",
     "a_request": "claw.testing.conformance",
+    "FaultyDisk": "claw.testing.disk",
+    "Killed": "claw.testing.disk",
     "AllowAll": "claw.testing.doubles",
     "FakeHooks": "claw.testing.doubles",
     "MemoryBlobs": "claw.testing.doubles",
@@ -184,11 +201,12 @@ _HOMES = {
     "RecordingSink": "claw.testing.doubles",
     "ScriptedApprover": "claw.testing.doubles",
     "ToolList": "claw.testing.doubles",
-    "CheckedModel": "claw.testing.harness",
+    "CheckedModel": "claw.testing.checked_model",
     "Harness": "claw.testing.harness",
     "FakeTool": "claw.testing.pieces",
     "FixedPolicy": "claw.testing.pieces",
     "conversation": "claw.testing.pieces",
+    "CacheSimulator": "claw.testing.prompt_cache",
     "Received": "claw.testing.strict_server",
     "ServerReply": "claw.testing.strict_server",
     "StrictServer": "claw.testing.strict_server",

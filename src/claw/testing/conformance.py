@@ -27,6 +27,7 @@ from claw.ports import (
     Blobs,
     Clock,
     Command,
+    Disk,
     HookRunner,
     Journal,
     ModelClient,
@@ -38,9 +39,11 @@ from claw.ports import (
 )
 from claw.types.effects import Effect, Execute, ReadPath, Remember, WritePath
 from claw.types.entries import (
+    Checkpointed,
     Entry,
     Interrupted,
     ReplyReceived,
+    Rewound,
     Titled,
     ToolFinished,
     TurnStarted,
@@ -59,6 +62,7 @@ __all__ = [
     "ApproverSuite",
     "BlobsSuite",
     "ClockSuite",
+    "DiskSuite",
     "HookRunnerSuite",
     "JournalSuite",
     "ModelClientSuite",
@@ -194,6 +198,68 @@ class JournalSuite(ABC):
         journal.append(Titled("three"))
         assert list(self.entries(journal)) == [Titled("one"), Titled("two"), Titled("three")]
 
+    def test_each_entry_has_the_next_place(self) -> None:
+        journal = self.make()
+        assert [journal.append(Titled(name)) for name in ("one", "two", "three")] == [1, 2, 3]
+
+    def test_the_past_can_be_asked_for(self) -> None:
+        journal = self.make()
+        places = [journal.append(Titled(name)) for name in ("one", "two", "three")]
+        assert [journal.state_at(place).title for place in places] == ["one", "two", "three"]
+
+    def test_what_was_rewound_was_not_said_also_twice_over(self) -> None:
+        journal = self.make()
+        for name in ("one", "two", "three"):
+            journal.append(Titled(name))
+        back = journal.append(Rewound(1))
+        journal.append(Titled("four"))
+        again = journal.append(Rewound(back))
+        journal.append(Rewound(3))
+        assert journal.state_at(back).title == journal.state_at(again).title == "one"
+        assert journal.state_at(again + 1).title == "three"
+
+    def test_turns_are_places_right_before_what_was_said(self) -> None:
+        journal = self.make()
+        assert journal.turns() == ()
+        for number in (1, 2):
+            before = journal.append(Titled(str(number)))
+            journal.append(TurnStarted(number))
+            journal.append(UserMessaged((Text(f"prompt {number}"),)))
+            for path in ("/a", "/b", "/a"):
+                journal.append(Checkpointed(f"call {number}", path, None))
+            journal.append(Checkpointed("", "/c", None))
+            point = journal.turns()[-1]
+            assert (point.seq, point.turn, point.prompt) == (before, number, f"prompt {number}")
+            assert point.files == ("/a", "/b")
+            assert journal.state_at(point.seq).turns == number - 1
+        journal.append(TurnStarted(3))  # a hook blocks the prompt
+        assert [point.turn for point in journal.turns()] == [1, 2]
+
+    def test_turns_that_were_rewound_are_no_places_until_that_is_undone(self) -> None:
+        journal = self.make()
+
+        def turn(number: int) -> None:
+            journal.append(TurnStarted(number))
+            journal.append(UserMessaged((Text("go"),)))
+
+        def there() -> list[int]:
+            return [point.turn for point in journal.turns()]
+
+        journal.append(Titled("a session"))
+        for number in (1, 2, 3):
+            turn(number)
+        undo = journal.append(Titled("so far"))
+        journal.append(Rewound(journal.turns()[1].seq))
+        assert there() == [1]
+        turn(4)
+        assert there() == [1, 4]
+        back = journal.append(Rewound(undo))
+        assert there() == [1, 2, 3]
+        journal.append(Rewound(back - 1))
+        assert there() == [1, 4]
+        journal.append(Rewound(journal.turns()[0].seq))
+        assert there() == []
+
 
 class BlobsSuite(ABC):
     @abstractmethod
@@ -218,6 +284,80 @@ class BlobsSuite(ABC):
         path = blobs.path(blobs.put(b"content"))
         if path is not None:
             assert Path(path).read_bytes() == b"content"
+
+
+class DiskSuite(ABC):
+    """``folder`` is an empty directory that the disk may use."""
+
+    folder: str
+
+    @abstractmethod
+    def make(self) -> Disk: ...
+
+    def test_what_was_written_is_there(self) -> None:
+        disk = self.make()
+        fd = disk.open(self._path("a"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
+        assert disk.write(fd, b"one") == 3
+        assert disk.write(fd, memoryview(b"two")) == 3
+        disk.chmod(fd, 0o600)
+        disk.chown(fd, os.getuid(), os.getgid())
+        disk.fsync(fd)
+        disk.truncate(fd, 5)
+        disk.close(fd)
+        assert Path(self._path("a")).read_bytes() == b"onetw"
+        assert os.stat(self._path("a")).st_mode & 0o777 == 0o600
+        _refuses_system(OSError, disk.write, fd, b"closed")
+
+    def test_files_change_their_names(self) -> None:
+        disk = self.make()
+        self._file(disk, "a", b"a")
+        self._file(disk, "b", b"b")
+        _refuses_system(FileExistsError, disk.link, self._path("a"), self._path("b"))
+        disk.link(self._path("a"), self._path("c"))
+        disk.rename(self._path("a"), self._path("b"))
+        disk.unlink(self._path("c"))
+        assert os.listdir(self.folder) == ["b"]
+        assert Path(self._path("b")).read_bytes() == b"a"
+        _refuses_system(FileNotFoundError, disk.rename, self._path("a"), self._path("b"))
+        _refuses_system(FileNotFoundError, disk.unlink, self._path("a"))
+
+    def test_directories_come_and_go(self) -> None:
+        disk = self.make()
+        disk.mkdir(self._path("d"), 0o700)
+        _refuses_system(FileExistsError, disk.mkdir, self._path("d"))
+        assert os.stat(self._path("d")).st_mode & 0o777 == 0o700
+        disk.rmdir(self._path("d"))
+        _refuses_system(FileNotFoundError, disk.rmdir, self._path("d"))
+
+    def test_paths_may_start_at_an_open_directory(self) -> None:
+        disk = self.make()
+        folder = disk.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        disk.mkdir("d", dir_fd=folder)
+        disk.close(disk.open("a", os.O_WRONLY | os.O_CREAT, dir_fd=folder))
+        disk.link("a", "d/b", dir_fd=folder)
+        disk.rename("a", "d/c", dir_fd=folder)
+        disk.unlink("d/b", dir_fd=folder)
+        disk.fsync(folder)
+        disk.close(folder)
+        assert os.listdir(self._path("d")) == ["c"]
+
+    def test_one_holds_a_lock(self) -> None:
+        disk = self.make()
+        self._file(disk, "a", b"")
+        first, second = (disk.open(self._path("a"), os.O_RDWR) for _ in range(2))
+        disk.flock(first)
+        _refuses_system(BlockingIOError, disk.flock, second)
+        disk.close(first)
+        disk.flock(second)
+        disk.close(second)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _file(self, disk: Disk, name: str, data: bytes) -> None:
+        fd = disk.open(self._path(name), os.O_WRONLY | os.O_CREAT)
+        disk.write(fd, data)
+        disk.close(fd)
 
 
 class ClockSuite(ABC):
@@ -536,6 +676,14 @@ def _refuses(kind: type[ClawError], do: Callable[..., Any], *given: Any, **named
         do(*given, **named)
     except kind as error:
         return error
+    raise AssertionError(f"{kind.__name__} was not raised for {given}")
+
+
+def _refuses_system(kind: type[OSError], do: Callable[..., Any], *given: Any) -> None:
+    try:
+        do(*given)
+    except kind:
+        return
     raise AssertionError(f"{kind.__name__} was not raised for {given}")
 
 

@@ -9,14 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 
 from claw.errors import SessionError, ToolFailed
 from claw.ports import FileContent, Tool
+from claw.sessions.folding import fold_records, turn_points
+from claw.sessions.record import Record
 from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
 from claw.types.entries import Compacted, Entry, Event
 from claw.types.hooks import HookEvent, HookOutcome, HookPayload
 from claw.types.permissions import Answer, Question
 from claw.types.request import Request
+from claw.types.session import SessionState, TurnPoint
 from claw.types.tools import ToolSpec
 from claw.types.transcript import Transcript
-from claw.types.usage import Usage
 
 __all__ = [
     "AllowAll",
@@ -44,12 +46,22 @@ class MemoryJournal:
         self.synced = 0
         self._fail_at = fail_at
 
-    def append(self, entry: Entry, *, sync: bool = False) -> None:
+    def append(self, entry: Entry, *, sync: bool = False) -> int:
         if self._fail_at is not None and len(self.entries) >= self._fail_at:
             raise SessionError("the journal cannot be written (scripted)")
         self.entries.append(entry)
         if sync:
             self.synced = len(self.entries)
+        return len(self.entries)
+
+    def state_at(self, seq: int) -> SessionState:
+        return fold_records(lambda: self._records()[:seq])
+
+    def turns(self) -> tuple[TurnPoint, ...]:
+        return turn_points(self._records())
+
+    def _records(self) -> list[Record]:
+        return [Record(n, f"e{n}", "", "", entry) for n, entry in enumerate(self.entries, 1)]
 
 
 class MemoryBlobs:
@@ -144,7 +156,7 @@ class NoRedactor:
 class NoCompactor:
     """Never finds that anything must go, and never makes room."""
 
-    def target(self, request: Request, reported: Usage, window: int | None) -> int | None:
+    def target(self, request: Request, state: SessionState, window: int | None) -> int | None:
         return None
 
     async def make_room(
@@ -191,7 +203,12 @@ class MemoryWorkspace:
             raise ToolFailed(f"{path} has {len(data)} bytes, more than the limit of {limit}")
         return FileContent(data, real, _digest(data), 0o644)
 
-    def write(self, path: str, data: bytes, *, expect: str | None) -> FileContent:
+    def peek(self, path: str, *, limit: int) -> FileContent | None:
+        return self.read(path, limit=limit) if self._real(path) in self.contents else None
+
+    def write(
+        self, path: str, data: bytes, *, expect: str | None, mode: int | None = None
+    ) -> FileContent:
         self.probe()
         real = self._real(path)
         if self._is_directory(real):
@@ -202,7 +219,13 @@ class MemoryWorkspace:
             state = "does not exist" if there is None else "is not what was read before"
             raise ToolFailed(f"{path} {state}; read it again")
         self.contents[real] = data
-        return FileContent(data, real, _digest(data), 0o644)
+        return FileContent(data, real, _digest(data), mode or 0o644)
+
+    def remove(self, path: str, *, expect: str) -> None:
+        real = self._real(path)
+        if self.read(path, limit=len(self.contents.get(real, b""))).digest != expect:
+            raise ToolFailed(f"{path} is not what was read before; read it again")
+        del self.contents[real]
 
     def files(self, path: str, *, limit: int) -> Sequence[str]:
         self.probe()

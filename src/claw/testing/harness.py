@@ -8,7 +8,7 @@ and the session's name are fixed, so that a run can be compared with a golden fi
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,82 +16,20 @@ from typing import Any
 import msgspec
 
 from claw.app import House, Lent, Wishes, furnish
-from claw.models.encode import encode_request
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import Approver, Clock, ModelClient, Tool
 from claw.replay.trajectory import trajectory
 from claw.sessions.load import read_entries
+from claw.testing.checked_model import CheckedModel
 from claw.testing.clock import FakeClock
-from claw.testing.validate import (
-    validate_anthropic,
-    validate_chat,
-    validate_request,
-    validate_responses,
-)
 from claw.types.entries import KnownEntry
-from claw.types.events import AssistantEvent
-from claw.types.messages import Message, text_of
+from claw.types.messages import text_of
 from claw.types.request import Request
 from claw.types.results import TurnSummary
-from claw.types.usage import Usage
 
-__all__ = ["CheckedModel", "Harness"]
+__all__ = ["Harness"]
 
 SESSION = "session"
-
-
-class CheckedModel:
-    """Any client, with every request checked the way the strictest provider would.
-
-    A request that some provider would refuse, or that does not extend the one before
-    it, is an ``AssertionError`` at once.
-    """
-
-    def __init__(self, inner: ModelClient) -> None:
-        self.requests: list[Request] = []
-        self._inner = inner
-
-    @property
-    def window(self) -> int | None:
-        return self._inner.window
-
-    def cost(self, usage: Usage, model: str) -> float | None:
-        return self._inner.cost(usage, model)
-
-    async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        found = complaints(request)
-        before: tuple[Message, ...] = self.requests[-1].messages if self.requests else ()
-        if request.messages[: len(before)] != before:
-            found.append("the request does not extend the one before it")
-        assert not found, f"request {len(self.requests) + 1}: " + "; ".join(found)
-        self.requests.append(request)
-        stream = self._inner.stream(request)
-        try:
-            async for event in stream:
-                yield event
-        finally:
-            await stream.aclose()
-
-
-def complaints(request: Request) -> list[str]:
-    """What any provider would have against a request, in every dialect; none is good."""
-    found = validate_request(request)
-    checks = {
-        "anthropic": validate_anthropic,
-        "openai-chat": validate_chat,
-        "openai-responses": validate_responses,
-    }
-    for dialect, check in checks.items():
-        body = encode_request(
-            dialect,
-            request.messages,
-            request.tools,
-            request.system,
-            model=request.sampling.model,
-            max_tokens=request.sampling.max_tokens,
-        )
-        found += [f"{dialect}: {complaint}" for complaint in check(body)]
-    return found
 
 
 class Harness:
@@ -180,6 +118,7 @@ class Harness:
             approver=self._approver,
             lent=Lent(model=self.model, clock=self._clock, tools=self._tools),
         )
+        self._house.runtime.listen(self.model.heard)
         return self
 
     async def __aexit__(

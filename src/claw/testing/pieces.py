@@ -12,6 +12,7 @@ from claw.ports import Approver, Blobs, HookRunner, Journal, ModelClient, Ports,
 from claw.runtime.conversation import ConversationRuntime
 from claw.runtime.request import Prompt
 from claw.runtime.turn import TurnOptions
+from claw.testing.checked_model import CheckedModel
 from claw.testing.clock import FakeClock
 from claw.testing.doubles import (
     AllowAll,
@@ -122,9 +123,13 @@ def conversation(
     sampling: Sampling | None = None,
     **others: Any,
 ) -> ConversationRuntime:
-    """A conversation over doubles; ``others`` are ports by name (``policy=``, ``compactor=``)."""
+    """A conversation over doubles; ``others`` are ports by name (``policy=``, ``compactor=``).
+
+    Its requests are checked as by ``CheckedModel``.
+    """
+    checked = CheckedModel(model)
     ports = {
-        "model": model,
+        "model": checked,
         "tools": ToolList(tools),
         "workspace": MemoryWorkspace(),
         "policy": FixedPolicy(),
@@ -138,7 +143,7 @@ def conversation(
         "clock": clock or FakeClock(),
     }
     built = Ports(**{**ports, **others})
-    return ConversationRuntime(
+    runtime = ConversationRuntime(
         built,
         state=state or SessionState(),
         prompt=Prompt("You are a test.", built.tools.specs()),
@@ -146,3 +151,5 @@ def conversation(
         mode=mode,
         options=options or TurnOptions(),
     )
+    runtime.listen(checked.heard)
+    return runtime

@@ -347,11 +347,13 @@ class StrictServer:
         known = (dialect, str(body["model"]), opening(dialect, body))
         alike = [last for (*about, _), last in self._last.items() if about == [*known[:2]]]
         before = self._last.get(known, alike[-1] if alike else None)
+        change = ""
         if before is not None and has_replies(dialect, body):
-            if change := first_difference(dialect, before, body):
-                self.violations.append(
-                    f"request {received.number} does not extend the one before it: {change}"
-                )
+            change = first_difference(dialect, before, body)
+        if change:
+            self.violations.append(
+                f"request {received.number} does not extend the one before it: {change}"
+            )
         self._last.pop(known, None)  # the last one stands last
         self._last[known] = body
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from claw.errors import ToolFailed
-from claw.ports import FileContent
+from claw.ports import Disk, FileContent
 from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
+from claw.workspace.disk import SystemDisk
 from claw.workspace.git_directory import linked_git_directory
 from claw.workspace.opening import open_regular, parent_of, real_path
 from claw.workspace.replacing import current_file, digest, read_all, replace_file
@@ -50,12 +51,14 @@ class LocalWorkspace:
         *,
         own_dirs: Sequence[str] = (),
         home: str = "",
+        disk: Disk | None = None,
     ) -> None:
         self._root = os.path.realpath(root)
         self.probe()
         self._inside = (self._root, *(os.path.realpath(path) for path in added_dirs))
         self._own = tuple(os.path.realpath(path) for path in own_dirs)
         self._home = os.path.realpath(home or os.path.expanduser("~"))
+        self._disk = disk or SystemDisk()
         self._observed: dict[str, str] = {}
 
     @property
@@ -87,15 +90,30 @@ class LocalWorkspace:
                 os.close(fd)
         return FileContent(data, real, digest(data), stat.S_IMODE(found.st_mode))
 
-    def write(self, path: str, data: bytes, *, expect: str | None) -> FileContent:
+    def peek(self, path: str, *, limit: int) -> FileContent | None:
         real = self._resolve_file(path)
+        return self.read(path, limit=limit) if os.path.lexists(real) else None
+
+    def write(
+        self, path: str, data: bytes, *, expect: str | None, mode: int | None = None
+    ) -> FileContent:
+        real = self._resolve_file(path)
+        create = self._disk if expect is None else None
         with (
             self._translated(path),
-            parent_of(real, self._base(real), create=expect is None) as (directory, name),
+            parent_of(real, self._base(real), create=create) as (directory, name),
         ):
             before = current_file(directory, name, _brief(path), expect)
-            mode = replace_file(directory, name, _brief(path), data, before)
-        return FileContent(data, real, digest(data), mode)
+            became = replace_file(
+                directory, name, _brief(path), data, before, disk=self._disk, mode=mode
+            )
+        return FileContent(data, real, digest(data), became)
+
+    def remove(self, path: str, *, expect: str) -> None:
+        real = self._resolve_file(path)
+        with self._translated(path), parent_of(real, self._base(real)) as (directory, name):
+            current_file(directory, name, _brief(path), expect)
+            self._disk.unlink(name, dir_fd=directory)
 
     def files(self, path: str, *, limit: int) -> Sequence[str]:
         real = self._resolve_again(path)

@@ -13,6 +13,8 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from claw.ports import Disk
+
 __all__ = ["open_regular", "parent_of", "real_path"]
 
 _MOST_LINKS = 40  # as the kernel
@@ -45,11 +47,11 @@ def real_path(path: str) -> str:
 
 
 @contextmanager
-def parent_of(real: str, base: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+def parent_of(real: str, base: str, *, create: Disk | None = None) -> Iterator[tuple[int, str]]:
     """The open directory of ``real``, and the name in it.
 
-    ``base`` is a trusted directory above ``real``. With ``create``, missing
-    directories are made. Raises ``OSError``, ``ENOTDIR`` where a component is a link.
+    ``base`` is a trusted directory above ``real``. With a disk to ``create`` them on,
+    missing directories are made. Raises ``OSError``, ``ENOTDIR`` where a component is a link.
     """
     *folders, name = os.path.relpath(real, base).split("/")
     fd = os.open(base, _DIRECTORY)
@@ -75,11 +77,11 @@ def open_regular(directory: int, name: str) -> tuple[int, os.stat_result]:
     return fd, found
 
 
-def _step(fd: int, folder: str, create: bool) -> int:
+def _step(fd: int, folder: str, create: Disk | None) -> int:
     """From an open directory to one in it; closes the first one on success."""
-    if create:
+    if create is not None:
         with suppress(FileExistsError):
-            os.mkdir(folder, dir_fd=fd)
+            create.mkdir(folder, 0o777, dir_fd=fd)
     inner = os.open(folder, _DIRECTORY, dir_fd=fd)
     os.close(fd)
     return inner

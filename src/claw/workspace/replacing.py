@@ -8,6 +8,7 @@ import stat
 from contextlib import suppress
 
 from claw.errors import ToolFailed
+from claw.ports import Disk
 from claw.workspace.opening import open_regular
 
 __all__ = ["current_file", "digest", "read_all", "replace_file"]
@@ -54,54 +55,67 @@ def current_file(directory: int, name: str, path: str, expect: str | None) -> os
 
 
 def replace_file(
-    directory: int, name: str, path: str, data: bytes, before: os.stat_result | None
+    directory: int,
+    name: str,
+    path: str,
+    data: bytes,
+    before: os.stat_result | None,
+    *,
+    disk: Disk,
+    mode: int | None = None,
 ) -> int:
-    """Put ``data`` in place in one step; returns the file's mode."""
+    """Put ``data`` in place in one step; returns the file's mode.
+
+    A new file gets ``mode``, or what the process's mask makes of 0666.
+    """
     temporary = f".claw-{os.urandom(8).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666 if before is None else 0o600, dir_fd=directory)
+    fd = disk.open(temporary, flags, 0o666 if before is None else 0o600, dir_fd=directory)
     try:
         try:
             rest = memoryview(data)
             while rest:
-                rest = rest[os.write(fd, rest) :]
+                rest = rest[disk.write(fd, rest) :]
             if before is not None:
-                _keep_owner_and_mode(fd, path, before)
-            os.fsync(fd)
-            mode = stat.S_IMODE(os.fstat(fd).st_mode)
+                _keep_owner_and_mode(fd, path, before, disk)
+            elif mode is not None:
+                disk.chmod(fd, mode)
+            disk.fsync(fd)
+            became = stat.S_IMODE(os.fstat(fd).st_mode)
         finally:
-            os.close(fd)
+            disk.close(fd)
         if before is None:
-            _put_new(directory, temporary, name, path)
+            _put_new(directory, temporary, name, path, disk)
         else:
-            os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            disk.rename(temporary, name, dir_fd=directory)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary, dir_fd=directory)
+            disk.unlink(temporary, dir_fd=directory)
         raise
-    return mode
+    return became
 
 
-def _keep_owner_and_mode(fd: int, path: str, before: os.stat_result) -> None:
+def _keep_owner_and_mode(fd: int, path: str, before: os.stat_result, disk: Disk) -> None:
     now = os.fstat(fd)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
         try:
-            os.fchown(fd, before.st_uid, before.st_gid)
+            disk.chown(fd, before.st_uid, before.st_gid)
         except PermissionError:
             raise ToolFailed(
                 f"{path} belongs to another user or group, which replacing it would change. "
                 "Change it with Bash (`cat > file`), which writes into the same file."
             ) from None
-    os.fchmod(fd, stat.S_IMODE(before.st_mode))
+    disk.chmod(fd, stat.S_IMODE(before.st_mode))
 
 
-def _put_new(directory: int, temporary: str, name: str, path: str) -> None:
+def _put_new(directory: int, temporary: str, name: str, path: str, disk: Disk) -> None:
     """Give the finished file its name, unless somebody took the name meanwhile."""
     try:
-        os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        disk.link(temporary, name, dir_fd=directory)
     except FileExistsError:
         raise ToolFailed(f"{path} exists already. Read it before replacing it.") from None
     except OSError:  # a file system without hard links; the name was free a moment ago
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        disk.rename(temporary, name, dir_fd=directory)
     else:
-        os.unlink(temporary, dir_fd=directory)
+        with suppress(OSError):  # the file is in place, whatever else it is called
+            disk.unlink(temporary, dir_fd=directory)

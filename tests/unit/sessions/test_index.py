@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from claw.errors import SessionError, SessionNotFound
 from claw.sessions.directories import may_create
-from claw.sessions.index import find, list_sessions, session_path, sessions_dir
+from claw.sessions.index import (
+    find,
+    find_anywhere,
+    list_all_sessions,
+    list_sessions,
+    session_path,
+    sessions_dir,
+)
 from claw.sessions.journal import FileJournal
 from claw.types.entries import (
     SessionStarted,
@@ -23,6 +30,7 @@ from claw.types.entries import (
 )
 from claw.types.messages import Text
 from claw.types.usage import Usage
+from claw.workspace.disk import SystemDisk
 
 CREATED = "2026-11-30T14:20:00.000Z"
 
@@ -40,7 +48,7 @@ def cwd(tmp_path: Path) -> str:
 
 def make(home: str, cwd: str, id: str, *, age: int = 0, bulk: int = 0, title: str = "") -> str:
     path = session_path(home, cwd, id)
-    journal = FileJournal(path, now=lambda: 0.0)
+    journal = FileJournal(path, now=lambda: 0.0, disk=SystemDisk())
     journal.append(SessionStarted(id, "0", cwd, CREATED, schema=1))
     journal.append(TurnStarted(1))
     journal.append(UserMessaged((Text(f"please\n  look at {id}"),)))
@@ -115,6 +123,13 @@ def test_empty_and_foreign_files_are_no_sessions(home: str, cwd: str) -> None:
     assert [s.id for s in list_sessions(home, cwd)] == ["aa-1"]
 
 
+def test_a_session_that_was_killed_at_its_first_record_is_none(home: str, cwd: str) -> None:
+    path = make(home, cwd, "aa-1", age=60)
+    Path(path).with_name("bb-1.jsonl").write_bytes(Path(path).read_bytes()[:40])
+    assert find(home, cwd, "latest") == path
+    assert [s.id for s in list_sessions(home, cwd)] == ["aa-1"]
+
+
 def test_the_list_tells_what_a_session_is_about(home: str, cwd: str) -> None:
     make(home, cwd, "short", age=30)
     path = make(home, cwd, "titled", age=20, bulk=30, title="A good title")
@@ -136,6 +151,18 @@ def test_a_damaged_session_is_listed_with_its_problem(home: str, cwd: str) -> No
 
 def test_a_project_without_sessions_has_an_empty_list(home: str, cwd: str) -> None:
     assert list_sessions(home, cwd) == ()
+
+
+def test_the_sessions_of_all_projects(home: str, cwd: str, tmp_path: Path) -> None:
+    assert list_all_sessions(home) == ()
+    other = str(tmp_path / "other")
+    paths = [make(home, cwd, "a", age=3), make(home, other, "b", age=2), make(home, cwd, "c")]
+    Path(home, "sessions", "notes.txt").write_text("no project")
+    assert [one.id for one in list_all_sessions(home)] == ["c", "b", "a"]
+    assert [find_anywhere(home, cwd, id) for id in ("a", "b", "latest")] == [*paths[:2], paths[2]]
+    for ref in ("", "x", "../a", "b/../b"):
+        with pytest.raises(SessionNotFound):
+            find_anywhere(home, other if ref else cwd, ref)
 
 
 def test_whether_a_home_can_be_written_is_known_without_writing(tmp_path: Path) -> None:

@@ -10,11 +10,20 @@ import pytest
 from claw.errors import SessionCorrupt, SessionNotFound, SessionTooNew
 from claw.sessions.load import load, read_entries
 from claw.sessions.record import encode_record
-from claw.types.entries import Entry, SessionStarted, Titled, UnknownEntry, UserMessaged
-from claw.types.messages import Text
+from claw.types.entries import (
+    Entry,
+    ReplyReceived,
+    SessionStarted,
+    Titled,
+    UnknownEntry,
+    UserMessaged,
+)
+from claw.types.messages import Text, ToolUse
+from claw.types.usage import Usage
 
 AT = "2026-11-30T14:20:00.000Z"
 START = SessionStarted("s1", "0", "/w", AT, schema=1)
+U = Usage()
 
 
 def line(entry: Entry, seq: int) -> bytes:
@@ -51,6 +60,27 @@ def test_zeros_and_blank_lines_are_passed_over(tmp_path: Path) -> None:
     assert loaded.state.title == "t"
 
 
+def test_records_that_lost_the_newline_between_them_are_read(tmp_path: Path) -> None:
+    nested = line(ReplyReceived(1, (ToolUse("a", "X", {"c": {"crc": "1"}}),), "", U, True, "m"), 2)
+    glued = b" \0".join(whole.removesuffix(b"\n") for whole in (THREE[0], nested, THREE[2]))
+    loaded = load(journal(tmp_path, glued + b"\n"))
+    assert (loaded.records, loaded.torn, loaded.notes) == (3, 0, ())
+    assert loaded.state.title == "t"
+
+
+def test_garbage_between_records_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(SessionCorrupt) as caught:
+        load(journal(tmp_path, THREE[0][:-1] + b"*" + THREE[1], THREE[2]))
+    assert caught.value.line == 1
+
+
+@pytest.mark.parametrize("after", [b"", b"\0\0", b"*", THREE[2][:50]])
+def test_a_whole_last_record_counts_without_its_newline(tmp_path: Path, after: bytes) -> None:
+    loaded = load(journal(tmp_path, THREE[0], THREE[1][:-1] + after))
+    assert (loaded.records, loaded.torn, loaded.ended) == (2, len(after), False)
+    assert bool(loaded.notes) is bool(after)
+
+
 def test_zeros_at_the_end_are_a_torn_tail(tmp_path: Path) -> None:
     loaded = load(journal(tmp_path, *THREE, b"\0" * 100))
     assert (loaded.records, loaded.torn) == (3, 100)
@@ -62,7 +92,7 @@ def test_damage_in_the_middle_stops_the_load_at_its_line(tmp_path: Path, middle:
     with pytest.raises(SessionCorrupt) as caught:
         load(path)
     assert caught.value.line == 2
-    assert f"head -n 1 {path}.damaged > {path}" in caught.value.hint
+    assert f"claw sessions verify {path} --salvage" in caught.value.hint
 
 
 def test_damage_with_a_newline_at_the_end_is_no_torn_tail(tmp_path: Path) -> None:

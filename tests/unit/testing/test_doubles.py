@@ -18,6 +18,7 @@ from claw.types.entries import Titled
 from claw.types.events import TextDelta
 from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.permissions import Answer, Question
+from claw.types.session import SessionState
 from claw.types.transcript import Transcript
 from claw.types.usage import Usage
 
@@ -55,7 +56,7 @@ async def test_hooks_answer_by_event():
 
 async def test_those_that_do_nothing():
     assert NoRedactor().clean("secret") == "secret"
-    assert NoCompactor().target(a_request(), Usage(10**9), 1) is None
+    assert NoCompactor().target(a_request(), SessionState(context=Usage(10**9)), 1) is None
     assert await NoCompactor().make_room(Transcript(), 1, None, "") is None
     sink = RecordingSink()
     sink.emit(TextDelta("a"))

@@ -1,0 +1,33 @@
+"""Which blobs an entry names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from claw.types.entries import (
+    Checkpointed,
+    Entry,
+    PromptInstalled,
+    ReplyReceived,
+    Steered,
+    ToolFinished,
+    UserMessaged,
+)
+from claw.types.messages import Document, Image
+
+__all__ = ["blobs_named"]
+
+
+def blobs_named(entry: Entry) -> Iterator[str]:
+    """Digests, in the order in which they stand in the entry."""
+    match entry:
+        case PromptInstalled():
+            yield from (entry.system, entry.tools, entry.rules, entry.hooks)
+        case ReplyReceived(wire=digest) | ToolFinished(spilled=digest) if digest:
+            yield digest
+        case Checkpointed(before=str(digest)):
+            yield digest
+    if isinstance(entry, UserMessaged | Steered | ToolFinished):
+        for block in entry.content:
+            if isinstance(block, Image | Document):
+                yield block.blob
