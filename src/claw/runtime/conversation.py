@@ -10,29 +10,38 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Any
 
 from claw.errors import ClawError, SessionUnhealthy
 from claw.ports import EventSink, Ports
+from claw.runtime.file_checkpoints import put_back
 from claw.runtime.recorder import Recorder
+from claw.runtime.recovery import Recovery
 from claw.runtime.request import Digester, Prompt
+from claw.runtime.room import Renew, RoomMaker
 from claw.runtime.sample import Sampler
 from claw.runtime.summary import summarize
 from claw.runtime.tool_calls import ToolRunner, settle_open
 from claw.runtime.turn import Turn, TurnOptions
 from claw.types.entries import (
+    Compacted,
     Event,
     KnownEntry,
     ModeChanged,
+    Titled,
     TurnEnded,
 )
 from claw.types.events import Delta
 from claw.types.messages import Text, UserBlock
 from claw.types.permissions import PermissionMode
 from claw.types.request import Sampling
-from claw.types.results import Failure, TurnSummary
-from claw.types.session import SessionState
+from claw.types.results import Failure, Restored, TurnSummary
+from claw.types.session import SessionState, TurnPoint
 
 __all__ = ["ConversationRuntime"]
+
+MANUALLY_KEPT = 1
+"""Rounds that stay when a person has the conversation compacted."""
 
 
 class ConversationRuntime:
@@ -51,22 +60,27 @@ class ConversationRuntime:
         sampling: Sampling,
         mode: PermissionMode,
         options: TurnOptions,
+        renew: Renew | None = None,
     ) -> None:
         """What ``opening`` makes is recorded before the first turn: a session that is
-        opened and never used leaves nothing behind."""
+        opened and never used leaves nothing behind. ``renew`` is asked at a compaction
+        for what now stands before the conversation; without it, that stays."""
         self._ports = ports
         self._listeners: list[Callable[[Event], None]] = []
         self._log = Recorder(ports.journal, _FanOut(ports.sink, self._listeners), state)
         self._opening: Callable[[], Sequence[KnownEntry]] | None = opening
         self._options = options
         self._inbox: deque[str] = deque()
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._turn: Turn | None = None
         self._probed_at = 0
-        self._window = ports.model.window
+        self._window: int | None = None
         self._runner = ToolRunner(ports, self._log, mode)
         self._sampler = Sampler(
             ports.model, self._log, ports.clock, ports.redactor, prompt, sampling, Digester()
+        )
+        self._room = RoomMaker(
+            ports, self._log, self._sampler, renew or _unchanged, lambda: self.mode
         )
 
     @property
@@ -81,6 +95,11 @@ class ConversationRuntime:
     def model(self) -> str:
         """The name that requests carry."""
         return self._sampler.sampling.model
+
+    @property
+    def prompt(self) -> Prompt:
+        """What stands before the conversation now."""
+        return self._sampler.prompt
 
     @property
     def busy(self) -> bool:
@@ -100,7 +119,7 @@ class ConversationRuntime:
         self._inbox.append(text)
 
     def interrupt(self) -> None:
-        """End the running turn as soon as may be; without one, do nothing."""
+        """End the running turn or compaction as soon as may be; without one, do nothing."""
         if self._turn is not None and not self._turn.begun:
             self._turn.stopped_early = True  # a task cancelled before it runs never would
         elif self._task is not None:
@@ -110,6 +129,37 @@ class ConversationRuntime:
         """Change the permission mode, from the next call on."""
         self._open()
         self._log.record(ModeChanged(mode))
+
+    def rename(self, title: str) -> None:
+        """Give the session a title. Raises ``ValueError`` for a blank one, ``SessionError``."""
+        if not title.strip():
+            raise ValueError("the title is blank")
+        self._open()
+        self._log.record(Titled(title.strip()))
+
+    def turns(self) -> tuple[TurnPoint, ...]:
+        """Where ``rewind`` can go back to, the oldest first. Raises ``SessionError``."""
+        return self._ports.journal.turns()
+
+    def rewind(self, to: int, *, conversation: bool = True, files: bool = True) -> Restored:
+        """Go back to how it was after entry ``to``: a ``TurnPoint.seq``, a ``Restored.undo``.
+
+        ``files`` are those that calls of Write and Edit changed since; what is replaced is
+        kept, so that this can be undone. What the session spent and was allowed stays. Raises
+        ``RuntimeError`` while a turn runs, ``SessionError`` where it cannot be put on record.
+        """
+        if self._task is not None:
+            raise RuntimeError("a turn is running; interrupt() it")
+        self._open()
+        past = self._ports.journal.state_at(to)
+        kept = len(self.state.checkpoints)
+        done, left = put_back(self._ports, self._log, past) if files else ([], [])
+        recorded = len(self.state.checkpoints) - kept
+        if conversation:
+            self._log.rewound(to, past, files=files)
+            recorded += 1
+        undo = self._log.place - recorded if recorded else None
+        return Restored(tuple(done), tuple(left), undo)
 
     async def run_turn(
         self, prompt: str | tuple[UserBlock, ...], *, options: TurnOptions | None = None
@@ -133,6 +183,8 @@ class ConversationRuntime:
             log=self._log,
             sampler=self._sampler,
             runner=self._runner,
+            room=self._room,
+            recovery=Recovery(self._log, self._room),
             options=options or self._options,
             inbox=self._inbox,
             window=self._window,
@@ -149,6 +201,28 @@ class ConversationRuntime:
             self._window = turn.window
             forget()
         return summarize(entries, self.state.usage, self._sampler.api_seconds - waited)
+
+    async def compact(self, focus: str = "") -> Compacted | None:
+        """Put a summary in place of what came before; ``focus`` is what it is to heed.
+
+        None where there is nothing to compact, a hook forbids it, or ``interrupt`` ended
+        it. Raises ``RuntimeError`` while a turn runs, ``SessionError`` where it cannot be
+        put on record.
+        """
+        if self._task is not None:
+            raise RuntimeError("a turn is running; interrupt() it")
+        if not self.state.transcript.closed:
+            return None
+        self._open()
+        self._room.refused = False
+        self._room.due(self._window or self._ports.model.window)
+        task = asyncio.ensure_future(self._room.make("manual", MANUALLY_KEPT, None, focus))
+        self._task = task
+        try:
+            await self._finish(task)
+        finally:
+            self._task = None
+        return None if task.cancelled() else task.result()
 
     async def stream_turn(self, prompt: str | tuple[UserBlock, ...]) -> AsyncGenerator[Event, None]:
         """The same turn as an iterator of its events; leaving it early interrupts the turn."""
@@ -172,7 +246,7 @@ class ConversationRuntime:
             self.interrupt()
             await asyncio.wait([self._task])
 
-    async def _finish(self, task: asyncio.Task[object]) -> None:
+    async def _finish(self, task: asyncio.Task[Any]) -> None:
         """Wait for the turn; when the waiter is cancelled, the turn is, and ends first."""
         try:
             await asyncio.wait([task])
@@ -216,6 +290,10 @@ class ConversationRuntime:
                 hint="Start a new one with `/session new`, or run claw without --continue.",
             ) from error
         self._probed_at = self.state.compactions
+
+
+async def _unchanged() -> None:
+    """Nothing else stands before the conversation than before."""
 
 
 class _FanOut:

@@ -7,52 +7,59 @@ was: the user's text is not sent twice and no finished call runs again.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from msgspec.structs import replace
+import msgspec
 
 from claw.errors import ContextOverflow
-from claw.ports import Compactor
 from claw.runtime.recorder import Recorder
-from claw.types.entries import RecoveryFailed
+from claw.runtime.room import RoomMaker
+from claw.types.entries import RecoveryFailed, Retried
 from claw.types.events import Notice
-from claw.types.reply import Reply
 
-__all__ = ["PRESERVE_SCHEDULE", "recover"]
+__all__ = ["PRESERVE_SCHEDULE", "Recovery"]
 
 PRESERVE_SCHEDULE = (4, 2, 1, 0)
 
 
-async def recover(
-    overflow: ContextOverflow,
-    compactor: Compactor,
-    log: Recorder,
-    sample_again: Callable[[], Awaitable[Reply]],
-) -> Reply:
-    """Compact and sample until a reply comes.
+class Recovery(msgspec.Struct, eq=False):
+    """The way down the ladder, for one turn. ``overflow`` is the one it began with."""
 
-    Raises the original overflow where no rung helps; then the compactions made
-    here do not count and the session is as it was.
-    """
-    spent = 0
-    for number, keep in enumerate(PRESERVE_SCHEDULE, 1):
-        compaction = await compactor.make_room(log.state.transcript, keep, None, "")
-        if compaction is None:
-            continue
-        log.tell(
-            Notice(
-                "recovery",
-                "info",
-                f"Auto-compacting session (round {number}/{len(PRESERVE_SCHEDULE)}, "
-                f"preserving {keep} recent)...",
+    log: Recorder
+    room: RoomMaker
+    overflow: ContextOverflow | None = None
+    rung: int = 0
+    spent: int = 0
+
+    async def step_down(self, overflow: ContextOverflow, step: int) -> None:
+        """Make room for another try at a step.
+
+        Raises the first overflow where no rung is left that helps; then the compactions
+        made here do not count and the conversation is as it was.
+        """
+        self.overflow = self.overflow or overflow
+        if self.log.state.replied == step:  # half a reply was heard before the error
+            self.log.record(Retried(step, max(self.rung, 1), overflow.kind, 0.0))
+        while self.rung < len(PRESERVE_SCHEDULE):
+            keep = PRESERVE_SCHEDULE[self.rung]
+            self.rung += 1
+            text = (
+                f"Auto-compacting session (round {self.rung}/{len(PRESERVE_SCHEDULE)}, "
+                f"preserving {keep} recent)..."
             )
-        )
-        log.record(replace(compaction, trigger="overflow", provisional=True))
-        spent += 1
-        try:
-            return await sample_again()
-        except ContextOverflow:
-            continue
-    if spent:
-        log.record(RecoveryFailed(rounds=spent, error=overflow.message))
-    raise overflow
+            notice = Notice("recovery", "warning", text)
+            if await self.room.make("overflow", keep, None, before=notice):
+                self.spent += 1
+                return
+            if self.room.refused:
+                break
+        await self._fail(self.overflow)
+
+    def reached(self) -> None:
+        """A reply came: what was compacted on the way counts, and the ladder is whole again."""
+        self.overflow, self.rung, self.spent = None, 0, 0
+
+    async def _fail(self, overflow: ContextOverflow) -> None:
+        if self.spent:
+            self.log.record(RecoveryFailed(rounds=self.spent, error=overflow.message))
+            text = "Compacting did not help: the session is as it was before."
+            self.log.tell(Notice("recovery", "warning", text))
+        raise overflow

@@ -13,11 +13,17 @@ from itertools import count, islice
 import msgspec
 from msgspec.structs import replace
 
-from claw.errors import ModelError, OutputLimitTooHigh, ParameterRefused, ProtocolViolation
+from claw.errors import (
+    ContextOverflow,
+    ModelError,
+    OutputLimitTooHigh,
+    ParameterRefused,
+    ProtocolViolation,
+)
 from claw.ports import Clock, ModelClient, Redactor
 from claw.runtime.recorder import Recorder
 from claw.runtime.request import Digester, Prompt, build_request
-from claw.types.entries import ReplyReceived, Retried, StepRequested
+from claw.types.entries import ModelChanged, ReplyReceived, Retried, StepRequested
 from claw.types.events import (
     AssistantEvent,
     MessageStop,
@@ -62,6 +68,10 @@ class Sampler(msgspec.Struct, eq=False):
         """What would be sent now."""
         return build_request(self.prompt, self.log.state.transcript, self.sampling)
 
+    def charge(self, cost: float | None) -> None:
+        """Add what a request cost in US dollars, None where its price is unknown."""
+        self.cost = None if self.cost is None or cost is None else self.cost + cost
+
     async def sample(self, step: int) -> Reply:
         """One reply, in the journal and in the transcript.
 
@@ -80,7 +90,7 @@ class Sampler(msgspec.Struct, eq=False):
                 reply = await self._ask(request, step)
             except OutputLimitTooHigh as error:
                 if lowered:
-                    raise
+                    raise ContextOverflow(error.message, hint=error.hint) from error
                 lowered = True
                 sampling = replace(sampling, max_tokens=max(1, error.max_tokens))
                 self.log.record(Retried(step, attempt, error.kind, 0.0))
@@ -134,7 +144,7 @@ class Sampler(msgspec.Struct, eq=False):
             async with aclosing(self.model.stream(request)) as stream:
                 async for event in stream:
                     events.append(event)
-                    if isinstance(event, TextDelta | ThinkingDelta | ToolInputDelta):
+                    if isinstance(event, TextDelta | ThinkingDelta | ToolInputDelta | Notice):
                         self.log.tell(event)
         except (ModelError, asyncio.CancelledError):
             # What was heard stays in the journal; it is in the transcript unless
@@ -158,8 +168,10 @@ class Sampler(msgspec.Struct, eq=False):
         price = self.model.cost(reply.usage, served_by)
         if price is None:
             price = self.model.cost(reply.usage, asked)
-        self.cost = None if self.cost is None or price is None else self.cost + price
+        self.charge(price)
         cache = [event.event for event in events if isinstance(event, PromptCache)]
+        if asked != (self.log.state.model or self.sampling.model):
+            self.log.record(ModelChanged(asked))
         self.log.record(
             ReplyReceived(
                 step=step,

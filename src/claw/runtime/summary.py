@@ -30,15 +30,19 @@ def summarize(
     assert isinstance(ended, TurnEnded)
     replies: list[ReplyReceived] = []
     compactions: list[Compacted] = []
+    provisional: list[Compacted] = []
     for entry in entries:
+        if isinstance(entry, ReplyReceived) and entry.complete:
+            compactions += provisional
+            provisional = []
         if isinstance(entry, ReplyReceived) and entry.blocks:
             replies.append(entry)
         elif isinstance(entry, Retried) and replies and replies[-1].step == entry.step:
             replies.pop()  # sampled again: it is not part of the conversation
         elif isinstance(entry, Compacted):
-            compactions.append(entry)
+            (provisional if entry.provisional else compactions).append(entry)
         elif isinstance(entry, RecoveryFailed):
-            compactions = [c for c in compactions if not c.provisional]
+            provisional = []
     names = {call.id: call.name for reply in replies for call in reply.message.tool_calls}
     return TurnSummary(
         stop_reason=ended.stop_reason,

@@ -25,7 +25,9 @@ from claw.errors import ToolFailed
 from claw.ports import Ports, Tool, ToolCall
 from claw.runtime.checkpoint import checkpoint
 from claw.runtime.clip import clip
+from claw.runtime.file_checkpoints import keep_files
 from claw.runtime.firing import fire
+from claw.runtime.pictures import checked
 from claw.runtime.recorder import Recorder
 from claw.types.effects import Facts
 from claw.types.entries import DecisionMade, RuleAdded, ToolFinished, ToolIntended
@@ -142,7 +144,10 @@ class ToolRunner(msgspec.Struct, eq=False):
         for group in _groups(prepared):
             await checkpoint()
             calls = [_unstarted(call) for call in group] if stopped is not None else group
-            performed = await self._perform([call for call in calls if isinstance(call, Ready)])
+            ready = [call for call in calls if isinstance(call, Ready)]
+            for call in ready:
+                keep_files(self.ports, self.log, call.use.id, call.facts)
+            performed = await self._perform(ready)
             for call in calls:
                 if isinstance(call, Withheld):
                     self._settle_withheld(call)
@@ -343,7 +348,8 @@ class ToolRunner(msgspec.Struct, eq=False):
         messages = (*call.feedback, *objection, *hook.messages, *hook.context)
         text = self.ports.redactor.clean(merge_hook_feedback(text, messages, objected))
         clipped, spilled = clip(text, self.ports.blobs, output.omitted)
-        others = tuple(block for block in output.content if not isinstance(block, Text))
+        rest = (block for block in output.content if not isinstance(block, Text))
+        others = checked(rest, self.ports.blobs)
         content: tuple[ResultBlock, ...] = (
             others if others and not clipped else (Text(clipped), *others)
         )

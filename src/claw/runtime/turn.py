@@ -22,10 +22,14 @@ from claw.ports import Ports
 from claw.runtime.checkpoint import checkpoint
 from claw.runtime.firing import fire
 from claw.runtime.limits import Limit, Progress, first_spent
+from claw.runtime.loop_guard import NUDGE, Repetition, repetitions, verdict
+from claw.runtime.pictures import checked
 from claw.runtime.recorder import Recorder
-from claw.runtime.recovery import recover
+from claw.runtime.recovery import Recovery
+from claw.runtime.room import RoomMaker
 from claw.runtime.sample import Sampler
 from claw.runtime.tool_calls import ToolRunner, calls_not_to_run, settle_open
+from claw.runtime.unparsed import unparsed_call
 from claw.types.entries import (
     Interrupted,
     Origin,
@@ -38,15 +42,23 @@ from claw.types.entries import (
 from claw.types.events import Notice, Status
 from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.messages import Text, UserBlock
+from claw.types.permissions import Question
 from claw.types.reply import CUT_BY_LIMIT, ENDED_WELL, REFUSED, Reply
 from claw.types.results import Failure, StopReason
 
 __all__ = ["Ending", "Turn", "TurnOptions"]
 
+UNPARSED = "the server handed out the model's call of `{}` as text: nothing ran"
+UNPARSED_HINT = (
+    "Give the server its model's tool parser, or set `tools: json_schema` in its profile."
+)
+
 MOST_CUT_REPLIES = 3
 """Replies in a row whose calls were cut off before the turn gives up."""
 MOST_OBJECTIONS = 3
 """The objection of Stop hooks that ends a turn; the same one twice running does so too."""
+MOST_KEPT = 8
+"""Rounds that stay whole when the conversation has grown too large, if they fit."""
 
 
 class TurnOptions(msgspec.Struct, frozen=True):
@@ -67,6 +79,7 @@ class Ending(msgspec.Struct, frozen=True):
 class Turn(msgspec.Struct, eq=False):
     """Runs one turn. ``inbox`` is where steering input arrives while it runs.
 
+    ``window`` is what an overflow has told of the model's window, None before there was one.
     ``stopped_early`` asks it to end before its task has had a first chance to run.
     """
 
@@ -74,6 +87,8 @@ class Turn(msgspec.Struct, eq=False):
     log: Recorder
     sampler: Sampler
     runner: ToolRunner
+    room: RoomMaker
+    recovery: Recovery
     options: TurnOptions
     inbox: deque[str]
     window: int | None
@@ -116,8 +131,11 @@ class Turn(msgspec.Struct, eq=False):
             self._take_steering()
             if spent := first_spent(self.options.limits, self._progress()):
                 return Ending(spent)
-            await self._make_room()
+            if await self._make_room():
+                continue
             reply = await self._sample()
+            if reply is None:
+                continue
 
             cut_replies = cut_replies + 1 if calls_not_to_run(reply) else 0
             if reply.tool_calls:
@@ -129,6 +147,8 @@ class Turn(msgspec.Struct, eq=False):
                     return Ending("permission_denied", Failure("permission_denied", phase.denied))
                 if reply.stop_reason in REFUSED or cut_replies == MOST_CUT_REPLIES:
                     return self._judge_end(reply)
+                if (stuck := await self._guard()) is not None:
+                    return stuck
                 continue
             if reply.stop_reason == "pause_turn" or (self.inbox and reply.complete):
                 continue
@@ -157,6 +177,7 @@ class Turn(msgspec.Struct, eq=False):
         if self.options.max_seconds is not None:
             limits["max_time"] = self.options.max_seconds
         self.begun = True
+        self.room.refused = False
         self.runner.started = set()
         self.sampler.cost = 0.0
         self.log.record(TurnStarted(self.log.state.turns + 1, self.options.origin, limits))
@@ -170,7 +191,7 @@ class Turn(msgspec.Struct, eq=False):
             reason = outcome.stop or outcome.reason or "a hook blocked the prompt"
             return Ending("blocked", Failure("blocked", reason))
         added = tuple(Text(text) for text in outcome.context if text.strip())
-        self.log.record(UserMessaged((*content, *added)), sync=True)
+        self.log.record(UserMessaged((*checked(content, self.ports.blobs), *added)), sync=True)
         return None
 
     def _take_steering(self) -> None:
@@ -178,33 +199,54 @@ class Turn(msgspec.Struct, eq=False):
             self.log.record(Steered((Text(self.inbox[0]),)))
             self.inbox.popleft()
 
-    async def _make_room(self) -> None:
+    async def _make_room(self) -> bool:
         """Where compaction is decided: before every request (an overflow has its own ladder)."""
-        request, reported = self.sampler.request(), self.log.state.context
-        target = self.ports.compactor.target(request, reported, self.window)
-        if target is None:
-            return
+        known = [w for w in (self.window, self.ports.model.window) if w is not None]
+        target = self.room.due(min(known, default=None))
+        if target is None or self.recovery.overflow is not None:
+            return False
         self.stage = "compacting"
-        self.log.tell(Status("compacting"))
-        compaction = await self.ports.compactor.make_room(self.log.state.transcript, 1, target, "")
-        if compaction is not None:
-            self.log.record(compaction)
+        return await self.room.make("auto", MOST_KEPT, target) is not None
 
-    async def _sample(self) -> Reply:
+    async def _sample(self) -> Reply | None:
+        """The next reply; None where the request did not fit and room was made for another."""
         self.stage = "sampling"
         step = self.log.state.steps + 1
         try:
-            return await self.sampler.sample(step)
+            reply = await self.sampler.sample(step)
         except ContextOverflow as overflow:
-            if overflow.limit_tokens is not None:
-                self.window = overflow.limit_tokens
-
-            async def again() -> Reply:
-                self.stage = "sampling"
-                return await self.sampler.sample(step)
-
+            self.window = overflow.limit_tokens or self.window
             self.stage = "compacting"
-            return await recover(overflow, self.ports.compactor, self.log, again)
+            await self.recovery.step_down(overflow, step)
+            return None
+        self.recovery.reached()
+        return reply
+
+    async def _guard(self) -> Ending | None:
+        """Whether the model goes round in circles, and what is done about it."""
+        seen = repetitions(self.log.state.transcript)
+        match verdict(seen.times):
+            case "nudge":
+                self.log.record(Steered((Text(NUDGE.format(seen.times)),), source="runtime"))
+            case "ask" if not await self._goes_on(seen):
+                return _no_progress(seen)
+            case "end":
+                return _no_progress(seen)
+        return None
+
+    async def _goes_on(self, seen: Repetition) -> bool:
+        """Ask the human, whose no ends the turn; with nobody there it is a no."""
+        self.stage = "waiting"
+        self.log.tell(Status("waiting"))
+        answer = await self.ports.approver.ask(
+            Question(
+                call_id=seen.call.id,
+                tool=seen.call.name,
+                detail=msgspec.json.encode(seen.call.input).decode(),
+                reason=f"the same calls gave the same results {seen.times} times; go on?",
+            )
+        )
+        return answer.allow
 
     async def _objection(self, *, active: bool) -> tuple[str, str]:
         """What Stop hooks hold against resting, and who says so; blank for nothing."""
@@ -236,6 +278,9 @@ class Turn(msgspec.Struct, eq=False):
             return Ending("output_limit")
         if reason in REFUSED:
             return Ending("refused", Failure("refused", "the model refused to answer"))
+        offered = [name for spec in self.ports.tools.specs() for name in (spec.name, *spec.aliases)]
+        if name := unparsed_call(reply.text, offered):
+            return Ending("error", Failure("unparsed_call", UNPARSED.format(name), UNPARSED_HINT))
         if reason in ENDED_WELL:
             return Ending("completed")
         if not reply.text.strip():
@@ -259,3 +304,8 @@ class Turn(msgspec.Struct, eq=False):
             ),
             sync=True,
         )
+
+
+def _no_progress(seen: Repetition) -> Ending:
+    message = f"`{seen.call.name}` gave the same result to the same input {seen.times} times"
+    return Ending("no_progress", Failure("no_progress", message))

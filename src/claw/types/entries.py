@@ -206,7 +206,11 @@ class ToolFinished(_Base, frozen=True, tag="tool_finished"):
 
 
 class Checkpointed(_Base, frozen=True, tag="checkpointed"):
-    """A file as it was before a call changed it: ``before`` is a blob, None if absent."""
+    """A file as it was before a call changed it, once a turn for each file.
+
+    ``path`` is absolute, ``before`` a blob, None where there was no file. A rewind that
+    puts files back keeps in the same way what it replaces; its ``call_id`` is empty.
+    """
 
     call_id: str
     path: str
@@ -215,7 +219,14 @@ class Checkpointed(_Base, frozen=True, tag="checkpointed"):
 
 
 class Compacted(_Base, frozen=True, tag="compacted"):
-    """The first ``kept_from`` messages are replaced by ``summary``."""
+    """The first ``kept_from`` messages are replaced by ``summary``, results by stubs.
+
+    ``pruned`` maps the ids of calls whose results are not kept whole to what stands in
+    their place. The running turn's request needs no mention: it always stays. ``dropped``
+    names what is neither kept nor in the summary word for word. ``usage`` and ``cost``
+    (US dollars, None where unknown) are those of the model that wrote the summary.
+    A ``provisional`` one counts for good once a complete reply follows.
+    """
 
     trigger: Literal["auto", "manual", "overflow"]
     removed_messages: int
@@ -225,6 +236,9 @@ class Compacted(_Base, frozen=True, tag="compacted"):
     tokens_after: int
     dropped: tuple[str, ...] = ()
     provisional: bool = False
+    pruned: dict[str, str] = {}
+    usage: Usage = Usage()
+    cost: float | None = 0.0
 
 
 class RecoveryFailed(_Base, frozen=True, tag="recovery_failed"):

@@ -59,6 +59,12 @@ class MessageStart(msgspec.Struct, frozen=True, omit_defaults=True):
     asked: str = ""
 
 
+class Notice(msgspec.Struct, frozen=True, tag_field="kind", tag="notice"):
+    code: str
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
 class PromptCache(msgspec.Struct, frozen=True):
     event: PromptCacheEvent
 
@@ -84,6 +90,7 @@ AssistantEvent = (
     | Opaque
     | Usage
     | PromptCache
+    | Notice
     | MessageStop
 )
 
@@ -101,12 +108,6 @@ class RetryWait(msgspec.Struct, frozen=True, tag_field="kind", tag="retry_wait")
     attempt: int
     delay: float
     error: str
-
-
-class Notice(msgspec.Struct, frozen=True, tag_field="kind", tag="notice"):
-    code: str
-    level: Literal["info", "warning", "error"]
-    text: str
 
 
 class Status(msgspec.Struct, frozen=True, tag_field="kind", tag="status"):

@@ -14,6 +14,7 @@ __all__ = [
     "AutoCompactionEvent",
     "Cost",
     "Failure",
+    "Restored",
     "StopReason",
     "TurnSummary",
     "final_assistant_text",
@@ -42,6 +43,17 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str
     message: str
     hint: str = ""
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """What a rewind did: ``files`` are the paths put back, ``left`` says why others were not.
+
+    ``undo`` is the entry to go back to for having it undone, None where nothing was changed.
+    """
+
+    files: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    undo: int | None = None
 
 
 class Cost(msgspec.Struct, frozen=True):

@@ -761,3 +761,13 @@ async def test_misuse_is_an_exception() -> None:
         await runtime.run_turn("two")
     gate.open()
     await running
+
+
+@pytest.mark.parametrize("stop", ["stop", "tool_calls"])
+async def test_a_call_that_the_server_handed_out_as_text_is_no_success(stop: str) -> None:
+    text = 'Let me look.\n<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
+    talk = conversation(ScriptedModel([says(text, stop_reason=stop)]), [FakeTool("look")])
+    summary = await talk.run_turn("go")
+    assert summary.error is not None
+    assert (summary.stop_reason, summary.error.kind) == ("error", "unparsed_call")
+    assert "look" in summary.error.message

@@ -1,0 +1,1 @@
+"""Making room in a conversation that outgrows the model's window."""

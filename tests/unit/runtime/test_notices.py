@@ -1,0 +1,19 @@
+"""What a client has to say beside the reply reaches whoever listens, and stays out of the reply."""
+
+from __future__ import annotations
+
+from claw.models.scripted import ScriptedModel, raw
+from claw.testing.doubles import RecordingSink
+from claw.testing.pieces import conversation
+from claw.types.events import MessageStop, Notice, TextDelta
+from claw.types.results import final_assistant_text
+
+
+async def test_a_notice_in_a_stream_is_told():
+    before = Notice("context_truncated", "warning", "The server cut the request.")
+    after = Notice("reply_format", "warning", "Odd.")
+    script = [raw(before, TextDelta("hi"), MessageStop("end_turn"), after)]
+    sink = RecordingSink()
+    summary = await conversation(ScriptedModel(script), sink=sink).run_turn("hello")
+    assert [event for event in sink.events if isinstance(event, Notice)] == [before, after]
+    assert (summary.stop_reason, final_assistant_text(summary)) == ("completed", "hi")
