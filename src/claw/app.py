@@ -9,19 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from claw.compaction.compactor import PruningCompactor
+from claw.compaction.plan import Estimates
+from claw.compaction.summarize import Summarizer
+from claw.compaction.trigger import Policy
 from claw.config.load import Loaded, load_settings
 from claw.config.paths import home_directory
 from claw.config.settings import Provider
 from claw.errors import ConfigError, SessionError, SessionNotFound, ToolFailed, WrongUse
 from claw.models.cache_watch import CacheWatch
+from claw.models.catalog import lookup
+from claw.models.estimate import estimate_request, estimate_tokens
 from claw.models.fallback import FallbackModel, Link
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
 from claw.models.registry import ModelChoice, Profile, build, resolve
@@ -37,6 +43,7 @@ from claw.ports import (
     Approver,
     Blobs,
     Clock,
+    Disk,
     EventSink,
     Ids,
     Journal,
@@ -47,17 +54,19 @@ from claw.ports import (
     Tool,
 )
 from claw.prompts.environment import gather_environment
-from claw.prompts.instructions import discover_instructions
-from claw.prompts.system import build_system_prompt
+from claw.prompts.instructions import Discovered, discover_instructions
+from claw.prompts.system import build_system_prompt, instructions_section, with_instructions
 from claw.runtime.conversation import ConversationRuntime
 from claw.runtime.limits import Limit, MaxCost, MaxSteps, MaxTokens
 from claw.runtime.request import Prompt
 from claw.runtime.turn import TurnOptions
-from claw.sessions.blobs import FileBlobs, MemoryBlobs, blobs_dir
+from claw.sessions.blobs import MemoryBlobs, blobs_dir
 from claw.sessions.directories import may_create, memory_only
+from claw.sessions.fork import fork
 from claw.sessions.index import find, session_path
 from claw.sessions.journal import FileJournal, MemoryJournal
-from claw.sessions.record import utc
+from claw.sessions.load import read_entries
+from claw.sessions.record import Record, utc
 from claw.tools.catalog import ToolList, builtin_tools
 from claw.types.entries import (
     SCHEMA,
@@ -70,14 +79,14 @@ from claw.types.entries import (
 )
 from claw.types.events import Notice
 from claw.types.permissions import MODE_ALIASES, MODES, PermissionMode, Rule
-from claw.types.request import Request, Sampling
+from claw.types.request import Sampling
 from claw.types.results import TurnSummary
 from claw.types.session import SessionState
 from claw.types.tools import ToolSpec
-from claw.types.transcript import Transcript
 from claw.types.usage import Usage
 from claw.version import __version__
 from claw.workspace.clock import SystemClock, SystemIds
+from claw.workspace.disk import SystemDisk
 from claw.workspace.files import LocalWorkspace
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
@@ -96,13 +105,24 @@ __all__ = [
 ]
 
 
+WHERE = (
+    "The messages themselves are kept in the session's journal, for the user to look at. Where a "
+    "result names a file with its full text, that file can still be read."
+)
+"""What the model is told of messages that a compaction took away."""
+
+Reason = Literal["start", "compaction", "model", "tools", "instructions"]
+
+
 class Wishes(msgspec.Struct, frozen=True):
     """What a front end asks for. None means: as the settings say.
 
-    ``session`` is ``latest`` or a reference (id, prefix, path) to go on with;
+    ``session`` is ``latest`` or a reference (id, prefix, path) to go on with; with ``fork``
+    that goes on in a copy, which gets ``session_id`` or an id of its own;
     ``ephemeral`` keeps the session in memory only. ``tools`` is what is offered
     (names or aliases), ``allow`` and ``deny`` are rules. ``fallback`` names models to
-    ask while ``model`` is not available. Times are in seconds.
+    ask while ``model`` is not available. Times are in seconds. ``auto_compact`` is as
+    ``compaction.threshold`` in the settings, 0 for never.
     ``at_once`` says that a turn follows without a person waiting at a prompt first.
     """
 
@@ -111,6 +131,7 @@ class Wishes(msgspec.Struct, frozen=True):
     fallback: tuple[str, ...] = ()
     mode: str | None = None
     session: str | None = None
+    fork: bool = False
     session_id: str | None = None
     ephemeral: bool = False
     system_prompt: str | None = None
@@ -124,6 +145,7 @@ class Wishes(msgspec.Struct, frozen=True):
     max_seconds: float | None = None
     max_tokens: int | None = None
     max_usd: float | None = None
+    auto_compact: float | None = None
     fail_on_denied: bool = False
     effort: str = ""
     origin: Origin = "user"
@@ -140,6 +162,7 @@ class Lent(msgspec.Struct, frozen=True):
     model: ModelClient | None = None
     clock: Clock | None = None
     ids: Ids | None = None
+    disk: Disk | None = None
     tools: tuple[Tool, ...] = ()
 
 
@@ -147,7 +170,8 @@ class House(msgspec.Struct, frozen=True):
     """A furnished conversation and what a front end may want to know of it.
 
     ``notices`` are for the person, before the first turn. ``journal_path`` is
-    None for a session in memory.
+    None for a session in memory; ``records`` reads all that was put on record, and raises
+    ``SessionError``.
     """
 
     runtime: ConversationRuntime
@@ -155,6 +179,7 @@ class House(msgspec.Struct, frozen=True):
     loaded: Loaded
     session_id: str
     journal_path: str | None
+    records: Callable[[], Iterable[Record]]
     cwd: str
     tools: tuple[ToolSpec, ...]
     system: str
@@ -199,8 +224,9 @@ async def _furnish(
     lent_choice = ModelChoice("script", "lent", "lent")
     choice = lent_choice if lent.model is not None else choose_model(loaded, wishes.env)
     choices = (choice, *_fallbacks(choice, loaded, wishes.env))
-    clock = lent.clock or SystemClock()
-    opened = _open_session(wishes, loaded.homes.config, cwd, clock, lent.ids or SystemIds())
+    clock, disk = lent.clock or SystemClock(), lent.disk or SystemDisk()
+    ids = lent.ids or SystemIds()
+    opened = _open_session(wishes, loaded.homes.config, cwd, clock=clock, ids=ids, disk=disk)
     stack.callback(opened.close)
     processes = LocalProcesses(
         cwd,
@@ -210,15 +236,15 @@ async def _furnish(
         owns_process=wishes.origin != "sdk",  # a host program may have children of its own
     )
     stack.callback(processes.close)
-    workspace = _workspace(cwd, wishes, loaded, opened)
+    workspace = _workspace(cwd, wishes, loaded, opened, disk)
 
     # The system prompt waits for git; what takes long to load is loaded meanwhile.
-    (system, instruction_notes), links = await asyncio.gather(
+    system, links = await asyncio.gather(
         _system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
         _chain(
             choices,
             lent,
-            partial(_client, opened.blobs, stack, at_once=wishes.at_once, clock=clock),
+            partial(_client, opened.blobs, stack, at_once=wishes.at_once),
         ),
     )
     if loaded.settings.limits.max_budget_usd is not None:
@@ -239,17 +265,41 @@ async def _furnish(
     hooks, hook_notices = _hooks(loaded)
     mode = _mode(loaded.settings.permissions.default_mode)
 
+    def installed(text: str, reason: Reason) -> PromptInstalled:
+        parts = (policy.rules, hooks)
+        return _installed(opened.blobs, redactor, text, tools.specs(), parts, reason=reason)
+
+    instructions = _Told(system.instructions)
+
+    async def renew() -> tuple[Prompt, PromptInstalled] | None:
+        before = runtime.prompt
+        now = instructions_section(_found(loaded, cwd).instructions)
+        text = with_instructions(before.system, instructions.section, now)
+        instructions.section = now
+        if text == before.system:
+            return None
+        return replace(before, system=text), installed(text, "compaction")
+
     def opening() -> list[KnownEntry]:
         entries = [*opened.opening]
-        parts = (policy.rules, hooks)
-        entries += _install(opened, redactor, system, tools.specs(), parts)
+        before, now = opened.state.prompt, installed(system.text, "start")
+        if before is None:
+            entries.append(now)
+        elif replace(before, reason="start") != now:
+            entries.append(replace(now, reason="tools"))
         if wishes.mode is not None and opened.state.mode not in (None, mode):
             entries.append(ModeChanged(mode))
         return entries
 
+    model = links[0].client if len(links) == 1 else FallbackModel(links, tell)
+    writer = _summarizer(loaded, wishes, opened.blobs, stack)
+    if writer is not None and loaded.settings.limits.max_budget_usd is not None:
+        _refuse_unpriced([Link(writer.client, writer.model)])
+    if writer is None and choice.base_url:  # neither a script nor offline, nor lent
+        writer = Summarizer(model, choice.model, estimate_tokens)
     runtime = ConversationRuntime(
         Ports(
-            model=links[0].client if len(links) == 1 else FallbackModel(links, tell),
+            model=CacheWatch(model, clock),
             tools=tools,
             workspace=workspace,
             policy=policy,
@@ -267,13 +317,19 @@ async def _furnish(
             redactor=redactor,
             journal=opened.journal,
             blobs=opened.blobs,
-            compactor=CannotCompact(),
+            compactor=PruningCompactor(
+                _compaction(loaded, choice),
+                Estimates(estimate_request, estimate_tokens),
+                tell,
+                summarizer=writer,
+                where=WHERE,
+            ),
             sink=sink or _Nobody(),
             clock=clock,
         ),
         state=opened.state,
         opening=opening,
-        prompt=Prompt(system, tools.specs()),
+        prompt=Prompt(system.text, tools.specs()),
         sampling=Sampling(
             "scripted" if choice.kind == "script" else choice.model,
             loaded.settings.max_output_tokens,
@@ -281,6 +337,7 @@ async def _furnish(
         ),
         mode=mode,
         options=_options(wishes, loaded),
+        renew=renew,
     )
     return House(
         runtime=runtime,
@@ -288,14 +345,16 @@ async def _furnish(
         loaded=loaded,
         session_id=opened.session_id,
         journal_path=opened.path,
+        records=opened.records,
         cwd=cwd,
         tools=tools.specs(),
-        system=system,
+        system=system.text,
         new=opened.state.prompt is None,
         notices=(
             *(Notice("settings", "warning", str(problem)) for problem in loaded.problems),
+            *(Notice("session", "info", note) for note in opened.told),
             *(Notice("session", "warning", note) for note in opened.notes),
-            *(Notice("instructions", "warning", note) for note in instruction_notes),
+            *(Notice("instructions", "warning", note) for note in system.notes),
             *rule_notices,
             *hook_notices,
             *_about_the_model(choice),
@@ -353,18 +412,6 @@ def run(prompt: str, cwd: str = ".", **options: Any) -> TurnSummary:
     return asyncio.run(turn())
 
 
-class CannotCompact:
-    """The compactor of a claw that has none yet: it makes no room, so an overflow ends the turn."""
-
-    def target(self, request: Request, reported: Usage, window: int | None) -> int | None:
-        return None
-
-    async def make_room(
-        self, transcript: Transcript, keep_rounds: int, target_tokens: int | None, focus: str
-    ) -> None:
-        return None
-
-
 class _Nobody:
     def emit(self, event: Event) -> None:
         """Nobody listens."""
@@ -393,6 +440,8 @@ def _settings(wishes: Wishes, cwd: str) -> Loaded:
         "limits.maxBudgetTokens": wishes.max_tokens,
         "limits.maxBudgetUsd": wishes.max_usd,
         "limits.maxTime": wishes.max_seconds,
+        "compaction.auto": None if wishes.auto_compact is None else wishes.auto_compact > 0,
+        "compaction.threshold": wishes.auto_compact or None,
     }
     given = {key: value for key, value in flags.items() if value is not None}
     return load_settings(cwd=cwd, env=wishes.env, flags=given, settings_file=wishes.settings_file)
@@ -507,6 +556,7 @@ def _profile(given: Provider) -> Profile:
         context_window=given.context_window,
         max_output=given.max_output,
         quirks=tuple(name for name, on in given.quirks.items() if on),
+        tools=given.tools,
     )
 
 
@@ -519,6 +569,28 @@ async def _chain(
         Link(first, choices[0].model),
         *(Link(client(choice), choice.model) for choice in choices[1:]),
     )
+
+
+def _compaction(loaded: Loaded, choice: ModelChoice) -> Policy:
+    settings = loaded.settings
+    given = settings.compaction
+    reserve = settings.max_output_tokens or lookup(choice.model).max_tokens
+    if given.threshold is None:
+        return Policy(given.auto, reserve=reserve)
+    return Policy(given.auto, given.threshold, reserve)
+
+
+def _summarizer(
+    loaded: Loaded, wishes: Wishes, blobs: Blobs, stack: AsyncExitStack
+) -> Summarizer | None:
+    """Another model for summaries, where the settings name one. Raises ``ConfigError``."""
+    if not (name := loaded.settings.compaction.model):
+        return None
+    choice = resolve(name, env=wishes.env, profiles=profiles(loaded))
+    if choice.kind == "offline":
+        return None
+    client = _client(blobs, stack, choice, at_once=False)
+    return Summarizer(client, choice.model, estimate_tokens)
 
 
 def _refuse_unpriced(links: Sequence[Link]) -> None:
@@ -536,7 +608,6 @@ def _client(
     choice: ModelChoice,
     *,
     at_once: bool,
-    clock: Clock,
 ) -> ModelClient:
     match choice.kind:
         case "offline":
@@ -553,7 +624,7 @@ def _client(
             stack.push_async_callback(transport.aclose)
             if at_once:
                 transport.warm(choice.base_url)
-            return CacheWatch(build(choice, transport=transport, blobs_get=blobs.get), clock)
+            return build(choice, transport=transport, blobs_get=blobs.get)
 
 
 def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
@@ -567,20 +638,27 @@ def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
 
 
 class _Opened(msgspec.Struct, frozen=True):
+    """``told`` and ``notes`` are for the person: what is good to know, and what is not well."""
+
     session_id: str
     cwd: str
     path: str | None
     journal: Journal
     blobs: Blobs
+    records: Callable[[], Iterable[Record]]
     close: Callable[[], None]
     state: SessionState = SessionState()
     opening: tuple[KnownEntry, ...] = ()
+    told: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def _open_session(wishes: Wishes, home: str, cwd: str, clock: Clock, ids: Ids) -> _Opened:
-    if wishes.session is not None:
-        return _resume(find(home, cwd, wishes.session), cwd, clock)
+def _open_session(
+    wishes: Wishes, home: str, cwd: str, *, clock: Clock, ids: Ids, disk: Disk
+) -> _Opened:
+    found = None if wishes.session is None else find(home, cwd, wishes.session)
+    if found is not None and not wishes.fork:
+        return _resume(found, cwd, clock, disk)
     session_id = wishes.session_id or ids.session()
     path = session_path(home, cwd, session_id)
     if os.path.lexists(path):
@@ -588,45 +666,73 @@ def _open_session(wishes: Wishes, home: str, cwd: str, clock: Clock, ids: Ids) -
             f"there is a session `{session_id}` already",
             hint=f"Go on with it: `--resume {session_id}`.",
         )
+    if found is not None:
+        fork(found, path, now=clock.now, disk=disk, claw_version=__version__)
+        return _resume(path, cwd, clock, disk, told=_forked(found, session_id))
     started = SessionStarted(session_id, __version__, cwd, utc(clock.now()), schema=SCHEMA)
     notes: tuple[str, ...] = ()
     if not wishes.ephemeral and not may_create(os.path.dirname(path)):
         notes = (memory_only(home),)
-    in_memory = wishes.ephemeral or bool(notes)
-    journal = MemoryJournal(now=clock.now) if in_memory else FileJournal(path, now=clock.now)
+    journal: MemoryJournal | FileJournal
+    blobs: Blobs
+    if wishes.ephemeral or notes:
+        journal, blobs = MemoryJournal(now=clock.now), MemoryBlobs()
+    else:
+        journal = FileJournal(path, now=clock.now, disk=disk)
+        blobs = journal.blobs
     return _Opened(
         session_id=session_id,
         cwd=cwd,
-        path=None if in_memory else path,
+        path=path if isinstance(journal, FileJournal) else None,
         journal=journal,
-        blobs=MemoryBlobs() if in_memory else FileBlobs(blobs_dir(path)),
+        blobs=blobs,
+        records=_records(journal),
         close=journal.close,
         opening=(started,),
         notes=notes,
     )
 
 
-def _resume(path: str, cwd: str, clock: Clock) -> _Opened:
-    journal, loaded = FileJournal.continue_from(path, now=clock.now)
+def _forked(original: str, session_id: str) -> str:
+    name = os.path.basename(original).removesuffix(".jsonl")
+    return f"This is session {session_id}, a copy of {name}."
+
+
+def _records(journal: FileJournal | MemoryJournal) -> Callable[[], Iterable[Record]]:
+    if isinstance(journal, MemoryJournal):
+        return lambda: journal.records
+    return lambda: read_entries(journal.path) if os.path.exists(journal.path) else ()
+
+
+def _resume(path: str, cwd: str, clock: Clock, disk: Disk, *, told: str = "") -> _Opened:
+    journal, loaded = FileJournal.continue_from(path, now=clock.now, disk=disk)
     state, notes = loaded.state, loaded.notes
     if not state.session_id:
         journal.close()
         raise SessionNotFound(f"{path} holds no session", hint="Start a new one.")
-    if state.cwd != cwd:
+    opening: tuple[KnownEntry, ...] = ()
+    if state.cwd not in ("", cwd):
         notes = (*notes, f"this session began in {state.cwd}; it goes on in {cwd}")
+        at = utc(clock.now())
+        opening = (SessionStarted(state.session_id, __version__, cwd, at, schema=SCHEMA),)
     return _Opened(
         session_id=state.session_id,
         cwd=cwd,
         path=path,
         journal=journal,
-        blobs=FileBlobs(blobs_dir(path)),
+        blobs=journal.blobs,
+        records=_records(journal),
         close=journal.close,
         state=state,
+        opening=opening,
+        told=(told,) if told else (),
         notes=notes,
     )
 
 
-def _workspace(cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened) -> LocalWorkspace:
+def _workspace(
+    cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened, disk: Disk
+) -> LocalWorkspace:
     """Results that were clipped name their blob: Read and Grep must reach it."""
     own = (blobs_dir(opened.path),) if opened.path else ()
     try:
@@ -635,52 +741,74 @@ def _workspace(cwd: str, wishes: Wishes, loaded: Loaded, opened: _Opened) -> Loc
             loaded.settings.permissions.additional_directories,
             own_dirs=own,
             home=home_directory(wishes.env),
+            disk=disk,
         )
     except ToolFailed as error:
         raise ConfigError(error.message) from error
 
 
+class _SystemPrompt(msgspec.Struct, frozen=True):
+    """``instructions`` is the section of the text about them, None where that is not known.
+
+    ``notes`` are what a person should know of them.
+    """
+
+    text: str
+    instructions: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Told(msgspec.Struct):
+    """The section about instructions that the prompt has now."""
+
+    section: str | None
+
+
 async def _system_prompt(
     wishes: Wishes, loaded: Loaded, opened: _Opened, *, date: str, processes: Processes
-) -> tuple[str, tuple[str, ...]]:
-    """Built once a session: a resumed one goes on with the prompt that it has.
-
-    With it, what a person should know of the instructions in it.
-    """
-    if opened.state.prompt is not None:
-        return opened.blobs.get(opened.state.prompt.system).decode(), ()
-    cwd, limit = opened.cwd, loaded.settings.instructions.max_bytes
-    found = discover_instructions(
-        cwd, user_dir=loaded.homes.config, **({"max_bytes": limit} if limit else {})
-    )
-    environment = await gather_environment(cwd=cwd, date=date, processes=processes)
+) -> _SystemPrompt:
+    """Built once a session: one that is resumed in its directory goes on with what it has."""
+    lost: tuple[str, ...] = ()
+    if opened.state.prompt is not None and not opened.opening:
+        try:
+            return _SystemPrompt(opened.blobs.get(opened.state.prompt.system).decode())
+        except SessionError as error:
+            lost = (f"the session's system prompt is lost, so it is made anew: {error.message}",)
+    found = _found(loaded, opened.cwd)
+    environment = await gather_environment(cwd=opened.cwd, date=date, processes=processes)
     prompt = build_system_prompt(
         environment=environment,
         instructions=found.instructions,
         append=wishes.append_system_prompt,
         override=wishes.system_prompt or "",
     )
-    return prompt, found.notes
+    notes = (*lost, *found.notes)
+    return _SystemPrompt(prompt, instructions_section(found.instructions), notes)
 
 
-def _install(
-    opened: _Opened,
+def _found(loaded: Loaded, cwd: str) -> Discovered:
+    limit = loaded.settings.instructions.max_bytes
+    return discover_instructions(
+        cwd, user_dir=loaded.homes.config, **({"max_bytes": limit} if limit else {})
+    )
+
+
+def _installed(
+    blobs: Blobs,
     redactor: Redactor,
     system: str,
     tools: tuple[ToolSpec, ...],
     parts: tuple[object, object],
-) -> tuple[PromptInstalled, ...]:
-    """What stands before the conversation, on record once and again when it changed."""
-    blobs, before = opened.blobs, opened.state.prompt
+    *,
+    reason: Reason,
+) -> PromptInstalled:
+    """What stands before the conversation, for the record."""
     # Rules and hook commands are the user's own text: a key may stand in one.
     kept = [redactor.clean(msgspec.json.encode(part).decode()).encode() for part in parts]
-    installed = PromptInstalled(
+    return PromptInstalled(
         system=blobs.put(system.encode("utf-8", "replace")),
         tools=blobs.put(msgspec.json.encode(tools)),
         rules=blobs.put(kept[0]),
         hooks=blobs.put(kept[1]),
-        reason="start" if before is None else "tools",
+        reason=reason,
     )
-    if before is not None and replace(before, reason="tools") == installed:
-        return ()
-    return (installed,)

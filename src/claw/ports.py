@@ -23,6 +23,7 @@ from claw.types.events import AssistantEvent
 from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.permissions import Answer, Decision, PermissionMode, Question, Rule
 from claw.types.request import Request
+from claw.types.session import SessionState, TurnPoint
 from claw.types.tools import ToolOutput, ToolSpec
 from claw.types.transcript import Transcript
 from claw.types.usage import Usage
@@ -33,6 +34,7 @@ __all__ = [
     "Clock",
     "Command",
     "Compactor",
+    "Disk",
     "EventSink",
     "FileContent",
     "HookRunner",
@@ -139,12 +141,21 @@ class Workspace(Protocol):
     def read(self, path: str, *, limit: int) -> FileContent:
         """A regular file of at most ``limit`` bytes; devices, FIFOs and sockets never."""
 
-    def write(self, path: str, data: bytes, *, expect: str | None) -> FileContent:
+    def peek(self, path: str, *, limit: int) -> FileContent | None:
+        """As ``read``; None where nothing is."""
+
+    def write(
+        self, path: str, data: bytes, *, expect: str | None, mode: int | None = None
+    ) -> FileContent:
         """Replace or create a file: old or new on disk, never half.
 
         ``expect`` is the digest of what is to be replaced, None for a file that
-        must not exist yet; anything else there is refused. Mode and links are kept.
+        must not exist yet; anything else there is refused. Links are kept, and the
+        mode of what is replaced; ``mode`` is for a file that is created.
         """
+
+    def remove(self, path: str, *, expect: str) -> None:
+        """Delete a file whose digest is ``expect``; anything else there is refused."""
 
     def files(self, path: str, *, limit: int) -> Sequence[str]:
         """Regular files beneath ``path``, sorted, relative to the root."""
@@ -217,8 +228,20 @@ class Redactor(Protocol):
 
 
 class Journal(Protocol):
-    def append(self, entry: Entry, *, sync: bool = False) -> None:
-        """Survives kill -9 when it returns; with ``sync``, power loss. Raises ``SessionError``."""
+    def append(self, entry: Entry, *, sync: bool = False) -> int:
+        """Survives kill -9 when it returns; with ``sync``, power loss. Raises ``SessionError``.
+
+        Returns the entry's place, counted from 1: what ``Rewound.to`` names.
+        """
+
+    def state_at(self, seq: int) -> SessionState:
+        """The state as it was right after entry ``seq``. Raises ``SessionError``."""
+
+    def turns(self) -> tuple[TurnPoint, ...]:
+        """Where the conversation can go back to, the oldest first. Raises ``SessionError``.
+
+        Turns that a ``Rewound`` took away are not among them, nor those without a prompt.
+        """
 
 
 class Blobs(Protocol):
@@ -234,20 +257,69 @@ class Blobs(Protocol):
         """Where Read and Grep find it; None where blobs live in memory."""
 
 
+class Disk(Protocol):
+    """The system calls that change files, so that a test can let the n-th one fail.
+
+    All state is written through it: journals, blobs, claw's own directories, the files
+    that tools edit. Each method is the call of its name in ``os`` or ``fcntl`` and
+    raises ``OSError`` as that does. With ``dir_fd``, paths start at that open directory.
+    Reading needs no port.
+    """
+
+    def open(self, path: str, flags: int, mode: int = 0o600, *, dir_fd: int | None = None) -> int:
+        """A descriptor; the caller adds ``O_CLOEXEC``."""
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        """How many bytes were written, which may be fewer than were given."""
+
+    def fsync(self, fd: int) -> None: ...
+
+    def truncate(self, fd: int, size: int) -> None: ...
+
+    def chmod(self, fd: int, mode: int) -> None: ...
+
+    def chown(self, fd: int, uid: int, gid: int) -> None: ...
+
+    def flock(self, fd: int) -> None:
+        """Take the exclusive lock now. Raises ``BlockingIOError`` where somebody holds it."""
+
+    def close(self, fd: int) -> None:
+        """The descriptor is gone afterwards, also where this raises."""
+
+    def rename(self, source: str, target: str, *, dir_fd: int | None = None) -> None:
+        """Takes the place of what is at ``target``."""
+
+    def link(self, source: str, target: str, *, dir_fd: int | None = None) -> None:
+        """Raises ``FileExistsError`` where ``target`` is taken."""
+
+    def unlink(self, path: str, *, dir_fd: int | None = None) -> None: ...
+
+    def mkdir(self, path: str, mode: int = 0o700, *, dir_fd: int | None = None) -> None: ...
+
+    def rmdir(self, path: str) -> None: ...
+
+
 class Compactor(Protocol):
     """Replaces old context by a summary."""
 
-    def target(self, request: Request, reported: Usage, window: int | None) -> int | None:
-        """The size to come down to, None while the request fits.
+    def target(self, request: Request, state: SessionState, window: int | None) -> int | None:
+        """The size that the messages must come down to, None while the request fits.
 
-        ``reported`` is the last exchange's usage; what was added since is estimated.
-        ``window`` is in tokens, where the model or an overflow has told it.
+        In estimated tokens, for ``make_room`` to be called with. ``state`` says what the
+        last request reported and what was added since; ``window`` is in tokens, where the
+        model or an overflow has told it.
         """
 
     async def make_room(
         self, transcript: Transcript, keep_rounds: int, target_tokens: int | None, focus: str
     ) -> Compacted | None:
-        """The entry that makes room and explains it; None where nothing would go."""
+        """The entry that makes room and explains it; None where nothing would go.
+
+        The newest ``keep_rounds`` rounds stay, fewer where the target takes it; the
+        request that is worked on always does. ``focus`` is what a summary is to heed.
+        Never raises for what a model does. Sizes are counted with what the last
+        ``target`` saw.
+        """
 
 
 class EventSink(Protocol):

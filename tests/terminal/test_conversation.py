@@ -219,7 +219,7 @@ def test_a_narrow_window_breaks_no_words_and_keeps_no_trace(sit: Sit, place: Wor
         desk.prompt()
         desk.type("/help\r")
         desk.see("end (or Ctrl-D)")
-        for words in ("show or change the\n", "was allowed for this\n"):
+        for words in ("was allowed for this\n", "or a `\\` at the\n"):
             assert words in desk.text
         desk.prompt()
         desk.type("hello\r")
@@ -399,3 +399,22 @@ def test_the_home_directory_asks_first(sit: Sit, place: Workplace):
     again.see("Go on? [y/N]:")
     again.type("y\r")
     again.prompt()
+
+
+def test_a_conversation_can_be_compacted(sit: Sit, place: Workplace):
+    desk = sit("--model", place.script("word " * 2_000, "The second answer."))
+    desk.prompt()
+    desk.type("/compact\r")
+    desk.see("Nothing was compacted.")
+    desk.prompt()
+    desk.type("one\r")
+    desk.see("Done")
+    desk.prompt()
+    desk.type("two\r")
+    desk.see("The second answer.")
+    desk.prompt()
+    desk.type("/compact the words\r")
+    desk.see("Compacted 2 messages:")
+    desk.prompt()
+    desk.type("\x04")
+    assert desk.ended() == 0

@@ -15,14 +15,13 @@ from typing import Any
 import click
 
 from claw.app import Wishes, split_names
-from claw.cli.interrupts import Interrupts
+from claw.cli.asking import confirmed
 from claw.cli.oneshot import Form, run_one_shot
 from claw.cli.place import working_directory
 from claw.cli.repl import run_repl
 from claw.cli.screen import Screen
 from claw.cli.slash import mode_named
-from claw.cli.terminal import Terminal, forget_typed
-from claw.cli.typed import Answers
+from claw.cli.terminal import Terminal
 from claw.config.paths import home_directory
 from claw.errors import ConfigError
 from claw.policy.rules import split_rules
@@ -87,6 +86,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         fallback=tuple(name for value in given["fallback_model"] for name in split_names(value)),
         mode=mode,
         session="latest" if given["continue_"] else given["resume"],
+        fork=given["fork_session"],
         session_id=given["session_id"],
         ephemeral=given["no_session_persistence"],
         system_prompt=None if system is None else _clean(system),
@@ -100,6 +100,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         max_seconds=given["max_time"],
         max_tokens=given["max_budget_tokens"],
         max_usd=given["max_budget_usd"],
+        auto_compact=given["auto_compact"],
         fail_on_denied=given["on_denied"] == "fail",
         effort=given["effort"] or "",
         env=dict(os.environ),
@@ -111,8 +112,15 @@ def _refuse_contradictions(
 ) -> None:
     if given["continue_"] and given["resume"]:
         raise click.UsageError("`--continue` and `--resume` contradict each other")
-    if given["session_id"] and (given["continue_"] or given["resume"]):
-        raise click.UsageError("`--session-id` is for a new session")
+    goes_on = given["continue_"] or given["resume"]
+    if given["fork_session"] and not goes_on:
+        raise click.UsageError("`--fork-session` needs `--continue` or `--resume`")
+    if given["session_id"] and goes_on and not given["fork_session"]:
+        raise click.UsageError("`--session-id` is for a new session, or for a `--fork-session`")
+    if given["no_session_persistence"] and goes_on:
+        raise click.UsageError(
+            "`--no-session-persistence` keeps no session, so it cannot go on with one"
+        )
     if given["include_partial_messages"] and given["output_format"] != "stream-json":
         raise click.UsageError("`--include-partial-messages` needs `--output-format stream-json`")
     if given["compact"] and given["output_format"] == "stream-json":
@@ -196,20 +204,8 @@ def _refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
             hint="Use `--cwd DIR`, or `--allow-broad-cwd` if that is what you want.",
         )
     screen.say(f"{real} is a broad place to work in.")
-    if not asyncio.run(_confirmed("Go on? [y/N]: ", screen)):
+    if not asyncio.run(confirmed("Go on? [y/N]: ", screen)):
         raise ConfigError("not started", hint="Change to a project's directory, or use `--cwd`.")
-
-
-async def _confirmed(question: str, screen: Screen) -> bool:
-    forget_typed(0)
-    with Interrupts() as interrupts, screen.pastes_marked():
-        screen.ask(question)
-        try:
-            entered = await Answers(0).next()
-        except asyncio.CancelledError:
-            screen.line()
-            raise click.exceptions.Exit(interrupts.exit_code) from None
-    return entered is not None and entered.typed and entered.text.lower() in ("y", "yes")
 
 
 # -- the loop --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from claw.cli.screen import Screen
 from claw.cli.spinner import Spinner
 from claw.cli.style import human_seconds, human_tokens
 from claw.ports import EventSink
+from claw.types.entries import Compacted
 from claw.types.events import Notice
 from claw.types.results import TurnSummary, format_auto_compaction_notice
 
@@ -68,9 +69,15 @@ class LiveCli:
             self._show_end(summary)
         return summary
 
+    async def compact(self, focus: str) -> None:
+        """Compact now, and say what came of it. Ctrl-C ends it."""
+        with self._interrupts.front(self._runtime.interrupt):
+            async with self._spinner:
+                done = await self._runtime.compact(focus)
+        self._screen.line(_compacted(done))
+
     def _show_end(self, summary: TurnSummary) -> None:
-        if summary.auto_compaction is not None:
-            removed = summary.auto_compaction.removed_messages
+        if (removed := sum(c.removed_messages for c in summary.compactions)) > 0:
             self._screen.line(format_auto_compaction_notice(removed))
         problem = failure(summary)
         if problem is None:
@@ -91,3 +98,11 @@ class LiveCli:
         mark = picture if self._screen.terminal.pictures else ""
         paint = self._screen.paint
         return f"{mark}{paint(word, color)} {paint(f'({counts})', 'dim')}"
+
+
+def _compacted(done: Compacted | None) -> str:
+    if done is None:
+        return "Nothing was compacted."
+    before, after = human_tokens(done.tokens_before), human_tokens(done.tokens_after)
+    left_out = f"; left out: {', '.join(done.dropped)}" if done.dropped else ""
+    return f"Compacted {done.removed_messages} messages: {before} -> about {after}{left_out}"

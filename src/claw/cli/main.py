@@ -35,6 +35,49 @@ LIMITS = "Limits of a turn"
 PERMISSIONS = "Tools and permissions"
 OTHER = "Other"
 
+NAMES_OF_MODELS = """\
+Show the models that can be named, and local servers found.
+
+\b
+Where --model, /model and "model" in the settings want a name:
+  opus                     an alias
+  claude-..., gpt-...      a model whose name tells its maker
+  groq/openai/gpt-oss-120b any model of a provider
+  ollama/qwen3             any model of a server of this machine
+  PROFILE/MODEL            a server from "providers" in your settings
+  offline                  no model: no key, no network
+
+Without a name: the model of the first provider in this list that has credentials.
+Keys are read from the environment; none is ever shown.
+"""
+
+ABOUT_SESSIONS = """\
+Look at kept sessions, mend them, delete them.
+
+\b
+  claw sessions                        those of this directory, newest first
+  claw sessions list --all             those of all directories
+  claw sessions list --search parser   those that speak of it
+  claw sessions show latest            what was said in the newest one
+  claw sessions verify                 whether all are well
+  claw sessions prune --older-than 30d --dry-run
+
+A session is named by its id, the beginning of it, `latest`, or the path of its file. To go on
+with one: `claw --resume REF`, or `claw --resume REF --fork-session` with a copy.
+"""
+
+ABOUT_EXPORT = """\
+Write a session as a document, or as its records.
+
+\b
+  claw export latest                         Markdown on stdout
+  claw export latest --output talk.md        into a file
+  claw export 20261130 --output-format jsonl the records, one JSON object a line
+
+Known secrets are taken out once more, as they were before the session was written. REF is an id,
+the beginning of one, `latest`, or the path of a session's file.
+"""
+
 EXAMPLES = """\
 claw                                        start a conversation
 claw "explain src/main.rs"                  one question, one answer
@@ -107,6 +150,19 @@ class Positive(click.FloatRange):
         return number
 
 
+class Compaction(Positive):
+    """Where conversations are compacted; 0 for `off`."""
+
+    def __init__(self) -> None:
+        super().__init__("tokens")
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        off = isinstance(value, str) and value.strip().lower() == "off"
+        return 0.0 if off else super().convert(value, param, ctx)
+
+
 def printing(text: Callable[[click.Context], str], *names: str, help: str) -> Callable[[F], F]:
     """An option that prints something instead of running the command."""
 
@@ -177,7 +233,13 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     metavar="MODELS",
     help="Asked in turn while the model is not available.",
 )
-@flag(MODEL, "--effort", metavar="LEVEL", help="How much the model is to think.")
+@flag(
+    MODEL,
+    "--effort",
+    type=click.Choice(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+    metavar="LEVEL",
+    help="How much the model is to think: none, minimal, low, medium, high, xhigh or max.",
+)
 @flag(MODEL, "--system-prompt", metavar="TEXT", help="Instead of claw's own.")
 @flag(MODEL, "--append-system-prompt", metavar="TEXT", help="After claw's own.")
 @flag(
@@ -195,7 +257,13 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     metavar="REF",
     help="Go on with a session: an id, the beginning of one, `latest`, or a file.",
 )
-@flag(SESSION, "--session-id", metavar="ID", help="The id of the new session.")
+@flag(
+    SESSION,
+    "--fork-session",
+    is_flag=True,
+    help="With --continue or --resume: go on in a copy; the session itself stays as it is.",
+)
+@flag(SESSION, "--session-id", metavar="ID", help="The id of the new session, or of the copy.")
 @flag(
     SESSION,
     "--no-session-persistence",
@@ -229,6 +297,13 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     type=Positive("seconds"),
     metavar="SECONDS",
     help="How long it may take.",
+)
+@flag(
+    LIMITS,
+    "--auto-compact",
+    type=Compaction(),
+    metavar="N|off",
+    help="Summarise what came before at N tokens, or at N % of the model's window up to 100.",
 )
 @flag(
     LIMITS,
@@ -335,7 +410,9 @@ def doctor(ctx: click.Context, /, **given: Any) -> int:
 
 
 @claw.command(
-    help="Show the models that can be named, and local servers found.", add_help_option=False
+    help=NAMES_OF_MODELS,
+    short_help="Show the models that can be named, and local servers found.",
+    add_help_option=False,
 )
 @shared
 @help_option
@@ -346,9 +423,173 @@ def models(ctx: click.Context, /, **given: Any) -> int:
     return show_models(_with_outer(ctx, given))
 
 
+@claw.group(
+    help=ABOUT_SESSIONS,
+    short_help="Look at kept sessions, mend them, delete them.",
+    invoke_without_command=True,
+    add_help_option=False,
+)
+@help_option
+@click.pass_context
+def sessions(ctx: click.Context) -> int:
+    if ctx.invoked_subcommand is not None:
+        return 0
+    from claw.cli.sessions_command import show_list
+
+    given = {"all_": False, "search": None, "output_format": None}
+    return show_list(_with_outer(ctx, given))
+
+
+def at_home(command: F) -> F:
+    """Options of commands that look at sessions."""
+    for option in (
+        click.option("--cwd", metavar="DIR", help="The project to look at, instead of this one."),
+        click.option("--debug", is_flag=True, help="Tell more when something breaks."),
+    ):
+        command = option(command)
+    return command
+
+
+def as_json(help: str) -> Callable[[F], F]:
+    return click.option("--output-format", type=click.Choice(["text", "json"]), help=help)
+
+
+@sessions.command("list", add_help_option=False)
+@click.option("--all", "all_", is_flag=True, help="Of all directories, not only of this one.")
+@click.option("--search", metavar="TEXT", help="Only where a title, prompt or answer has it.")
+@as_json("json: one array.")
+@at_home
+@help_option
+@click.pass_context
+def sessions_list(ctx: click.Context, /, **given: Any) -> int:
+    """List sessions, newest first.
+
+    On a terminal as a table; in a pipe one line each, with tabs between id, time, turns,
+    directory and title. One that is damaged is listed with what is wrong.
+    """
+    from claw.cli.sessions_command import show_list
+
+    return show_list(_with_outer(ctx, given))
+
+
+@sessions.command("show", add_help_option=False)
+@click.argument("ref")
+@as_json("json: one object a line for each record.")
+@at_home
+@help_option
+@click.pass_context
+def sessions_show(ctx: click.Context, /, **given: Any) -> int:
+    """Show what was said: prompts, answers, calls and how they ended, turns, tokens, cost."""
+    from claw.cli.sessions_command import show_session
+
+    return show_session(_with_outer(ctx, given))
+
+
+@sessions.command("rename", add_help_option=False)
+@click.argument("ref")
+@click.argument("title")
+@at_home
+@help_option
+@click.pass_context
+def sessions_rename(ctx: click.Context, /, **given: Any) -> int:
+    """Give a session a title; without one, its first prompt is shown.
+
+    \b
+      claw sessions rename latest "the parser, second try"
+    """
+    from claw.cli.sessions_command import rename_session
+
+    return rename_session(_with_outer(ctx, given))
+
+
+@sessions.command("delete", add_help_option=False)
+@click.argument("ref")
+@click.option("--yes", "-y", is_flag=True, help="Without a question.")
+@at_home
+@help_option
+@click.pass_context
+def sessions_delete(ctx: click.Context, /, **given: Any) -> int:
+    """Delete a session and all that belongs to it, for good.
+
+    Not while another claw has it in use.
+    """
+    from claw.cli.sessions_command import delete_session
+
+    return delete_session(_with_outer(ctx, given))
+
+
+@sessions.command("verify", add_help_option=False)
+@click.argument("ref", required=False)
+@click.option("--all", "all_", is_flag=True, help="The sessions of all directories.")
+@click.option("--salvage", is_flag=True, help="Keep all that can be read of a damaged one.")
+@as_json("json: one array.")
+@at_home
+@help_option
+@click.pass_context
+def sessions_verify(ctx: click.Context, /, **given: Any) -> int:
+    """Check sessions for damage: one, or all of this directory.
+
+    The exit code is 1 where there is damage. With --salvage the records that can be read take the
+    place of the damaged file, which stays beside them, and what is lost is told.
+
+    \b
+      claw sessions verify latest
+      claw sessions verify latest --salvage
+    """
+    from claw.cli.sessions_command import verify_sessions
+
+    return verify_sessions(_with_outer(ctx, given))
+
+
+@sessions.command("prune", add_help_option=False)
+@click.option("--older-than", required=True, metavar="AGE", help="45m, 12h, 30d or 8w.")
+@click.option("--dry-run", is_flag=True, help="Only tell what would be deleted.")
+@at_home
+@help_option
+@click.pass_context
+def sessions_prune(ctx: click.Context, /, **given: Any) -> int:
+    """Delete the sessions, of all directories, that nobody used for so long.
+
+    With all that belongs to them: long outputs, torn and damaged parts. One that is in use stays.
+
+    \b
+      claw sessions prune --older-than 30d --dry-run
+    """
+    from claw.cli.sessions_command import prune_sessions
+
+    return prune_sessions(_with_outer(ctx, given))
+
+
+@claw.command(
+    help=ABOUT_EXPORT,
+    short_help="Write a session as a document, or as its records.",
+    add_help_option=False,
+)
+@click.argument("ref")
+@click.option("--output", "-o", metavar="FILE", help="Instead of stdout.")
+@click.option(
+    "--output-format",
+    type=click.Choice(["markdown", "jsonl"]),
+    help="markdown: to read, the default; jsonl: the records.",
+)
+@click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
+@at_home
+@help_option
+@click.pass_context
+def export(ctx: click.Context, /, **given: Any) -> int:
+    from claw.cli.export_command import export_session
+
+    return export_session(_with_outer(ctx, given))
+
+
 def _with_outer(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
-    outer = ctx.parent.params if ctx.parent is not None else {}
-    return {**outer, **{name: value for name, value in given.items() if value}}
+    """The options of a command, and those that stand before it."""
+    outer: dict[str, Any] = {}
+    around = ctx.parent
+    while around is not None:
+        outer = {**around.params, **outer}
+        around = around.parent
+    return {**outer, **given, **{name: outer[name] for name in outer if not given.get(name)}}
 
 
 def _near_command(word: str) -> list[str]:

@@ -18,20 +18,22 @@ from claw.cli.style import Paint
 from claw.cli.terminal import Terminal
 from claw.models.address import parse_address
 from claw.models.catalog import ALIASES
-from claw.models.discovery import LocalServer, find_local_servers
+from claw.models.discovery import USUAL_PORTS, LocalServer, find_local_servers
 from claw.models.registry import PROVIDERS, Profile, connection
 from claw.policy.display import visible
 
 __all__ = ["HOW_TO_USE_ONE", "described", "show_models"]
 
-HOW_TO_USE_ONE = "To use it: `export OPENAI_BASE_URL=` with this address, then `--model NAME`."
+HOW_TO_USE_ONE = "To use one: `--model NAME/MODEL` with the name before its address."
+LOCAL = frozenset(name for name, _ in USUAL_PORTS)
 MOST_NAMES = 5
 LONGEST_NAME = 80
 
 
 class _Server(msgspec.Struct, frozen=True):
     """A provider or profile. ``address`` has no login in it; ``credentials``: whether there are
-    any."""
+    any. ``model`` is blank where one must be named, ``address`` where it is not known: then
+    a variable of ``place_env`` is to be set."""
 
     name: str
     dialect: str
@@ -39,6 +41,7 @@ class _Server(msgspec.Struct, frozen=True):
     model: str
     key_env: tuple[str, ...]
     credentials: bool
+    place_env: tuple[str, ...] = ()
 
 
 def show_models(given: Mapping[str, Any]) -> int:
@@ -62,26 +65,30 @@ def show_models(given: Mapping[str, Any]) -> int:
 
 
 def described(server: LocalServer) -> str:
-    """In a line: its address, what usually listens there, its first models."""
+    """In a line: the name that reaches it, its address, its first models."""
     names = [name[:LONGEST_NAME] for name in server.models[:MOST_NAMES]]
     more = len(server.models) - len(names)
     listed = ", ".join(names) + (f" and {more} more" if more > 0 else "")
-    return f"{server.base_url} (the port of {server.usual}): {listed or 'no models'}"
+    return f"{server.name} at {server.base_url}: {listed or 'no models'}"
 
 
 def _providers(env: Mapping[str, str]) -> list[_Server]:
     found = []
     for provider in PROVIDERS:
+        if provider.name in LOCAL:
+            continue
         base_url, has = connection(provider, env)
         key_env = tuple(name for name in (*provider.key_env, provider.bearer_env) if name)
+        place_env = () if base_url else provider.place_env
         found.append(
             _Server(
                 provider.name,
                 provider.dialect,
-                _address(base_url),
+                _address(base_url) if base_url else "",
                 provider.default_model,
                 key_env,
                 has,
+                place_env,
             )
         )
     return found
@@ -130,12 +137,18 @@ def _rows(servers: Sequence[_Server], paint: Paint) -> list[str]:
     ]
     rows = []
     for server in servers:
-        variables = " or ".join(server.key_env)
-        if server.credentials:
+        missing = [
+            " or ".join(names)
+            for names in (server.place_env, () if server.credentials else server.key_env)
+            if names
+        ]
+        if missing:
+            key = paint(f"set {' and '.join(missing)}", "dim")
+        elif server.credentials:
             key = paint("credentials found", "green")
         else:
-            key = paint(f"set {variables}" if variables else "no credentials needed", "dim")
-        cells = zip((server.name, server.model, server.address), widths, strict=True)
+            key = paint("no credentials needed", "dim")
+        cells = zip((server.name, server.model or "-", server.address), widths, strict=True)
         shown = (visible(cell, multiline=False).ljust(width) for cell, width in cells)
         rows.append(f"  {'  '.join(shown)}  {key}")
     return rows

@@ -5,24 +5,30 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
 
 from claw.app import House, Wishes, furnish
 from claw.cli.approve import TerminalApprover
+from claw.cli.asking import asked
 from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts
 from claw.cli.live import LiveCli, unfinished_turn
 from claw.cli.render.activity import show_failure, show_notice
 from claw.cli.render.answer import StreamedAnswer
 from claw.cli.screen import Screen
+from claw.cli.sessions_command import listed
 from claw.cli.slash import Console, is_command
 from claw.cli.style import one_line
 from claw.cli.terminal import typing_hidden
 from claw.config.paths import make_private
 from claw.errors import ClawError, ConfigError
+from claw.sessions.index import SessionSummary, find, list_sessions, summary_of
 from claw.types.permissions import PermissionMode
 from claw.types.results import Failure
 from claw.version import __version__
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_repl"]
 
+MOST_PICKED = 20  # sessions to choose from
 PAINTED = 0.2  # seconds until the first prompt stands
 CYCLE: tuple[PermissionMode, ...] = ("default", "acceptEdits", "plan")
 _MODE_COLORS = {
@@ -61,14 +68,100 @@ async def _furnish_and_converse(
     wishes: Wishes, screen: Screen, interrupts: Interrupts, *, debug: bool
 ) -> None:
     approver = TerminalApprover(screen, 0)
-    house = await furnish(wishes, approver=approver, sink=approver)
-    try:
-        _greet(house, screen)
+
+    async def opened(wishes: Wishes) -> House:
+        house = await furnish(wishes, approver=approver, sink=approver)
         if debug:
             start_debug_log(house, screen)
-        await _converse(house, screen, interrupts)
+        return house
+
+    house = await opened(wishes)
+    try:
+        _greet(house, screen)
+        asyncio.get_running_loop().call_later(PAINTED, _warm_up, house)
+        console = Console(house, house.runtime.mode, screen)
+        editor = LineEditor(console, screen, interrupts, Path(house.loaded.homes.history))
+        with interrupts.front(lambda: None):  # Ctrl-C between a prompt and a turn hits nobody
+            while await _converse(editor, screen, interrupts) == "switch":
+                following = await _other_session(editor.console, wishes, opened, interrupts)
+                if following is not None:
+                    await house.close()
+                    house = following.house
+                    editor.take(following)
+                    _tell_session(house, screen)
     finally:
         await house.close()
+
+
+async def _other_session(
+    console: Console,
+    wishes: Wishes,
+    opened: Callable[[Wishes], Awaitable[House]],
+    interrupts: Interrupts,
+) -> Console | None:
+    """That of the session that is wanted; None where there is none, which has been said."""
+    wanted, console.wanted = console.wanted, None
+    assert wanted is not None
+    screen, house = console.screen, console.house
+    home, ref = house.loaded.homes.config, wanted.ref
+    try:
+        if wanted.pick:
+            ref = await _picked(list_sessions(home, house.cwd), house, screen, interrupts)
+            if ref is None:
+                return None
+        if ref is not None and not wanted.fork:
+            if wishes.ephemeral:
+                screen.say("This claw keeps no session (--no-session-persistence): it opens none.")
+                return None
+            ref = find(home, house.cwd, ref)
+            if ref == house.journal_path:
+                screen.say("You are in that session already.")
+                return None
+        wishes = replace(wishes, session=ref, fork=wanted.fork, session_id=None)
+        other = await opened(wishes)
+    except ClawError as error:
+        show_failure(screen, Failure(error.kind, error.message, error.hint))
+        return None
+    return Console(other, console.mode if wanted.fork else other.runtime.mode, screen)
+
+
+async def _picked(
+    found: Sequence[SessionSummary], house: House, screen: Screen, interrupts: Interrupts
+) -> str | None:
+    """The path of the one whose number is typed; None for none."""
+    others = [one for one in found if one.path != house.journal_path]
+    if not others:
+        screen.say("There is no other session of this directory.")
+        return None
+    if len(others) > MOST_PICKED:
+        screen.say(f"The newest {MOST_PICKED} of {len(others)}; /session switch REF takes any.")
+        others = others[:MOST_PICKED]
+    head, *rows = listed(others, screen.terminal.width - 4, screen.paint)
+    screen.line(f"    {head}")
+    for number, row in enumerate(rows, 1):
+        screen.line(f"{number:>3} {row}")
+    try:
+        typed = await asked("Number (Enter for none): ", screen, interrupts)
+    except asyncio.CancelledError:
+        return None
+    numbered = {str(number): one.path for number, one in enumerate(others, 1)}
+    if typed in numbered:
+        return numbered[typed]
+    screen.say("Nothing was chosen.")
+    return None
+
+
+def _tell_session(house: House, screen: Screen) -> None:
+    """One line, and what is not well with it."""
+    if house.new or house.journal_path is None:
+        screen.say(f"Session {house.session_id} is new.", "dim")
+    else:
+        title = one_line(summary_of(house.journal_path).title, 60)
+        turns = house.runtime.state.turns
+        screen.say(f"Session {house.session_id} (turns: {turns}): {title}".rstrip(": "), "dim")
+    for notice in (*house.notices, *unfinished_turn(house)):
+        if notice.code in ("session", "unfinished_turn") and notice.level != "info":
+            show_notice(screen, notice)
 
 
 def _greet(house: House, screen: Screen) -> None:
@@ -87,32 +180,38 @@ def _greet(house: House, screen: Screen) -> None:
         show_notice(screen, notice)
 
 
-async def _converse(house: House, screen: Screen, interrupts: Interrupts) -> None:
-    runtime = house.runtime
+async def _converse(
+    editor: LineEditor, screen: Screen, interrupts: Interrupts
+) -> Literal["end", "switch"]:
+    """Until the end, or until another session is wanted."""
+    console = editor.console
+    house, runtime = console.house, console.house.runtime
     live = LiveCli(house, screen, interrupts, printers=(StreamedAnswer(screen),), talkative=True)
-    console = Console(house, runtime.mode)
-    editor = LineEditor(console, screen, interrupts, Path(house.loaded.homes.history))
-    asyncio.get_running_loop().call_later(PAINTED, _warm_up, house)
-    with interrupts.front(lambda: None):  # Ctrl-C between a prompt and a turn hits nobody
-        while not interrupts.ending and not console.ended:
-            line = await editor.read()
-            if line is None:
-                break
-            if not line.strip():
-                continue
+    while not interrupts.ending and not console.ended:
+        line = await editor.read()
+        if line is None:
+            break
+        if not line.strip():
+            continue
+        try:
             if is_command(line):
                 if answer := console.run(line):
                     screen.say(answer)
+                if console.wanted is not None:
+                    return "switch"
+                if console.focus is not None:
+                    focus, console.focus = console.focus, None
+                    await live.compact(focus)
                 continue
-            try:
-                if console.mode != runtime.mode:
-                    runtime.set_mode(console.mode)
-                screen.line()
-                with typing_hidden(0):
-                    await live.run_turn(line)
-            except ClawError as error:
-                show_failure(screen, Failure(error.kind, error.message, error.hint))
-            screen.gap()
+            if console.mode != runtime.mode:
+                runtime.set_mode(console.mode)
+            screen.line()
+            with typing_hidden(0):
+                await live.run_turn(line)
+        except ClawError as error:
+            show_failure(screen, Failure(error.kind, error.message, error.hint))
+        screen.gap()
+    return "end"
 
 
 def _warm_up(house: House) -> None:
@@ -142,11 +241,9 @@ class LineEditor:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.output import ColorDepth
 
-        self._console = console
+        self.take(console)
         self._screen = screen
         self._interrupts = interrupts
-        self._modes = CYCLE if console.mode in CYCLE else (*CYCLE, console.mode)
-        self._hinted = False
         self._session: PromptSession[str | None] = PromptSession(
             message=self._message,
             multiline=True,
@@ -156,6 +253,11 @@ class LineEditor:
             color_depth=None if screen.paint.on else ColorDepth.DEPTH_1_BIT,
             output=_output(),
         )
+
+    def take(self, console: Console) -> None:
+        """Read for this conversation from now on."""
+        self.console = console
+        self._modes = CYCLE if console.mode in CYCLE else (*CYCLE, console.mode)
 
     async def read(self) -> str | None:
         """A line, or several; None at the end of input."""
@@ -168,7 +270,7 @@ class LineEditor:
                 return None
 
     def _message(self) -> StyleAndTextTuples:
-        mode = self._console.mode
+        mode = self.console.mode
         arrow = "❯" if self._screen.terminal.pictures else ">"
         return [(_MODE_COLORS[mode], mode), ("bold", f" {arrow} ")]
 
@@ -217,8 +319,8 @@ class LineEditor:
         @keys.add("s-tab")
         def _(event: KeyPressEvent) -> None:
             modes = self._modes
-            at = modes.index(self._console.mode) if self._console.mode in modes else -1
-            self._console.mode = modes[(at + 1) % len(modes)]
+            at = modes.index(self.console.mode) if self.console.mode in modes else -1
+            self.console.mode = modes[(at + 1) % len(modes)]
 
         return keys
 

@@ -7,6 +7,7 @@ and ``ask`` rules count: nothing else of a project is obeyed before it is truste
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -50,6 +51,8 @@ FLAGS = {
     "compaction.threshold": "--auto-compact",
 }
 VARIABLES = {"CLAW_MODEL": "model", "CLAW_PERMISSION_MODE": "permissions.defaultMode"}
+AUTO_COMPACTION = ("CLAUDE_CODE_AUTO_COMPACT_INPUT_TOKENS", "CLAW_AUTO_COMPACT")
+"""A threshold or `off`; the last one that is set counts. The first is others' name for it."""
 INLINE = "--settings"  # in place of a file's name, for settings that stand in the flag itself
 UNTRUSTED: tuple[Layer, ...] = ("project", "project-local")
 BEHAVIORS: tuple[Behavior, ...] = ("deny", "ask", "allow")
@@ -234,11 +237,33 @@ def _about_rules(paths: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _environment(env: Mapping[str, str]) -> list[_Source]:
-    return [
-        _given("environment", {key: env[variable]}, f"environment {variable}", variable)
-        for variable, key in VARIABLES.items()
+    given = [
+        (variable, {key: env[variable]}) for variable, key in VARIABLES.items() if env.get(variable)
+    ]
+    given += [
+        (variable, _auto_compaction(variable, env[variable]))
+        for variable in AUTO_COMPACTION
         if env.get(variable)
     ]
+    return [
+        _given("environment", values, f"environment {variable}", variable)
+        for variable, values in given
+    ]
+
+
+def _auto_compaction(variable: str, text: str) -> dict[str, Any]:
+    if text.strip().lower() == "off":
+        return {"compaction.auto": False}
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise ConfigError(
+            f"{variable} is neither a number above zero nor `off`",
+            hint="Give tokens, or up to 100 per cent of the model's window.",
+        )
+    return {"compaction.auto": True, "compaction.threshold": number}
 
 
 def _flags(flags: Mapping[str, Any]) -> list[_Source]:

@@ -24,11 +24,9 @@ __all__ = [
 # Known, for parts of claw that do not exist yet: accepted, and whoever sets one is told
 # what this version does instead.
 WITHOUT_EFFECT = {
-    "compaction": "compacts no conversation",
     "editorMode": "has one way of editing a line",
     "hooks.Notification": "fires no such hook",
     "hooks.PermissionRequest": "fires no such hook",
-    "hooks.PreCompact": "fires no such hook",
     "hooks.SessionEnd": "fires no such hook",
     "hooks.SessionStart": "fires no such hook",
     "hooks.SubagentStop": "fires no such hook",
@@ -62,7 +60,10 @@ class _Section(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Provider(_Section, frozen=True):
-    """A model server. ``api_key_env`` names the variable that holds the key."""
+    """A model server. ``api_key_env`` names the variable that holds the key.
+
+    ``tools``: ``json_schema`` for models that know no calls.
+    """
 
     dialect: str = ""
     base_url: str = ""
@@ -71,6 +72,7 @@ class Provider(_Section, frozen=True):
     context_window: Count | None = None
     max_output: Count | None = None
     quirks: dict[str, Any] = {}
+    tools: Literal["native", "json_schema"] = "native"
 
 
 class Permissions(_Section, frozen=True):
@@ -115,7 +117,9 @@ class Instructions(_Section, frozen=True):
 
 
 class Compaction(_Section, frozen=True):
-    """``threshold`` in tokens; at most 1, it is a fraction of the model's window."""
+    """``threshold`` in tokens; up to 100, per cent of the model's window without the room
+    for the answer; up to 1, a share of it. ``model`` writes the summaries.
+    """
 
     auto: bool = True
     threshold: Positive | None = None
@@ -127,7 +131,7 @@ class Settings(_Section, frozen=True):
 
     model: str | None = None
     fallback_model: str | None = None
-    effort: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     max_output_tokens: Count | None = None
     providers: dict[str, Provider] = {}
     permissions: Permissions = Permissions()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from claw.prompts.environment import Environment, GitContext
 from claw.prompts.instructions import Instruction
 
-__all__ = ["build_system_prompt"]
+__all__ = ["build_system_prompt", "instructions_section", "with_instructions"]
 
 _GUIDANCE = """\
 You are claw, a coding agent in a terminal. You work on the user's machine, in the directory \
@@ -74,8 +74,22 @@ def build_system_prompt(
     files and ``append`` follow in any case.
     """
     opening = [override] if override else [_GUIDANCE, _environment_section(environment)]
-    parts = (*opening, _instructions_section(instructions), append)
+    parts = (*opening, instructions_section(instructions), append)
     return "\n\n".join(part.strip() for part in parts if part.strip())
+
+
+def with_instructions(prompt: str, before: str | None, now: str) -> str:
+    """The prompt with the section ``now`` in place of ``before``; nothing else changes.
+
+    None for a section that nobody remembers: it stays, and another one follows it.
+    """
+    if before is None:
+        return prompt if now in prompt else f"{prompt}\n\n{now}"
+    if before == now:
+        return prompt
+    if before and before in prompt:
+        return prompt.replace(before, now, 1).strip()
+    return f"{prompt}\n\n{now}"
 
 
 def _environment_section(environment: Environment) -> str:
@@ -113,7 +127,8 @@ def _git_lines(git: GitContext) -> list[str]:
     return lines
 
 
-def _instructions_section(instructions: Sequence[Instruction]) -> str:
+def instructions_section(instructions: Sequence[Instruction]) -> str:
+    """What the prompt says of instruction files; blank without any."""
     if not instructions:
         return ""
     files = (f"## {item.path}\n\n{item.text}" for item in instructions)

@@ -31,6 +31,7 @@ __all__ = ["Bash", "BashArguments"]
 
 _TIMEOUT = 120_000  # milliseconds
 _LONGEST = 600_000
+_LONGEST_LINE = 64 * 1024  # that is not cut where output is left out
 _KEEP = 3 * 1024 * 1024  # bytes of output at each end; several copies exist for a moment
 _PROGRESS_EVERY = 0.1  # seconds
 _PROGRESS_SIZE = 4000  # bytes shown at a time
@@ -173,9 +174,14 @@ class _Progress:
 def _joined(result: ProcessResult) -> bytes:
     if not result.omitted:
         return result.stdout
-    gap = f"\n[... {result.omitted:,} bytes omitted ...]\n".encode()
-    kept = memoryview(result.stdout)
-    return b"".join((kept[:_KEEP], gap, kept[_KEEP:]))
+    # Only whole lines beside the gap: half a secret could not be known for one.
+    kept = result.stdout
+    end = kept.rfind(b"\n", max(_KEEP - _LONGEST_LINE, 0), _KEEP) + 1 or _KEEP
+    begin = kept.find(b"\n", _KEEP, _KEEP + _LONGEST_LINE) + 1 or _KEEP
+    omitted = result.omitted + begin - end
+    gap = f"\n[... {omitted:,} bytes omitted ...]\n".encode()
+    view = memoryview(kept)
+    return b"".join((view[:end], gap, view[begin:]))
 
 
 def _output(text: str, result: ProcessResult, args: BashArguments, notes: list[str]) -> ToolOutput:

@@ -326,7 +326,6 @@ def test_a_list_in_another_place_does_not_stand_for_the_lost_one(machine: Machin
         ({"mcpServers": {"x": {"command": "y"}}}, "`mcpServers`"),
         ({"plugins": ["x"]}, "`plugins`"),
         ({"sandbox": {"mode": "auto"}}, "`sandbox`"),
-        ({"compaction": {"auto": True}}, "`compaction`"),
         ({"theme": "dark"}, "`theme`"),
         ({"telemetry": True}, "`telemetry`"),
         ({"retention": {"days": 3}}, "`retention`"),
@@ -345,7 +344,7 @@ def test_what_has_no_effect_yet_is_told(machine: Machine, content: Any, told: st
 
 
 def test_what_asks_for_nothing_is_not_told(machine: Machine) -> None:
-    machine.user({"telemetry": False, "plugins": [], "sandbox": "off", "compaction": {}})
+    machine.user({"telemetry": False, "plugins": [], "sandbox": "off"})
     assert machine.load().problems == ()
 
 
@@ -411,3 +410,30 @@ def test_any_json_loads(machine: Machine, value: Any) -> None:
     machine.user("{}")
     machine.of_project(json.dumps(value))
     machine.load()
+
+
+@pytest.mark.parametrize(
+    ("env", "auto", "threshold"),
+    [
+        ({"CLAW_AUTO_COMPACT": "off"}, False, None),
+        ({"CLAW_AUTO_COMPACT": "70"}, True, 70),
+        ({"CLAUDE_CODE_AUTO_COMPACT_INPUT_TOKENS": "90000"}, True, 90_000),
+        (
+            {"CLAW_AUTO_COMPACT": "off", "CLAUDE_CODE_AUTO_COMPACT_INPUT_TOKENS": "90000"},
+            False,
+            90_000,
+        ),
+    ],
+)
+def test_compaction_from_the_environment(
+    machine: Machine, env: dict[str, str], auto: bool, threshold: float | None
+) -> None:
+    loaded = machine.load(env=env)
+    assert loaded.settings.compaction.auto is auto
+    assert loaded.settings.compaction.threshold == threshold
+
+
+@pytest.mark.parametrize("text", ["many", "-1", "inf", "0"])
+def test_a_threshold_that_is_none_is_refused(machine: Machine, text: str) -> None:
+    with pytest.raises(ConfigError, match="CLAW_AUTO_COMPACT"):
+        machine.load(env={"CLAW_AUTO_COMPACT": text})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from claw.prompts.environment import Environment, GitContext
 from claw.prompts.instructions import Instruction
-from claw.prompts.system import build_system_prompt
+from claw.prompts.system import build_system_prompt, instructions_section, with_instructions
 
 GIT = GitContext(
     branch="main",
@@ -69,3 +69,20 @@ def test_the_states_of_a_repository_are_told_apart() -> None:
 def test_the_guidance_stays_short() -> None:
     prompt = build_system_prompt(environment=Environment(cwd="/w", platform="p", date="d"))
     assert 2_500 < len(prompt) < 5_000
+
+
+def test_other_instructions_take_the_place_of_those_before():
+    before = instructions_section([Instruction("/p/AGENTS.md", "Be quick.")])
+    now = instructions_section([Instruction("/p/AGENTS.md", "Be slow.")])
+    prompt = f"Opening.\n\n{before}\n\nAppended."
+    assert with_instructions(prompt, before, now) == f"Opening.\n\n{now}\n\nAppended."
+    assert with_instructions(prompt, before, before) == prompt
+    assert with_instructions("Opening.", "", now) == f"Opening.\n\n{now}"
+    assert "Be quick." not in with_instructions(prompt, before, "")
+
+
+def test_instructions_that_nobody_remembers_are_followed_by_those_of_now():
+    now = instructions_section([Instruction("/p/AGENTS.md", "Be slow.")])
+    assert with_instructions(f"Opening.\n\n{now}", None, now) == f"Opening.\n\n{now}"
+    assert with_instructions("Opening.", None, now).endswith(now)
+    assert with_instructions("Opening.", None, "") == "Opening."

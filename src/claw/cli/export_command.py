@@ -1,0 +1,120 @@
+"""`claw export`: a session as a document, or its records, for somewhere else."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from claw.app import secrets_of
+from claw.cli.config_command import load_as_given
+from claw.cli.render.activity import show_labelled
+from claw.cli.render.story import as_markdown, story
+from claw.cli.sessions_command import home_and_project, screen_here
+from claw.cli.style import harmless
+from claw.cli.times import local_time
+from claw.errors import ConfigError
+from claw.policy.redact import KnownSecrets
+from claw.sessions.index import SessionSummary, find_anywhere, summary_of
+from claw.sessions.load import good_lines, open_journal, read_entries, refuse_foreign
+from claw.sessions.record import OPENING, head_of
+from claw.sessions.writing import put_file, reason
+from claw.workspace.disk import SystemDisk
+
+__all__ = ["export_session"]
+
+Clean = Callable[[str], str]
+
+
+def export_session(given: Mapping[str, Any]) -> int:
+    """Write it to stdout or a file, without secrets. Raises ``ClawError``."""
+    path = find_anywhere(*home_and_project(given), given["ref"])
+    clean = KnownSecrets(secrets_of(load_as_given(given), os.environ)).clean
+    refuse_foreign(path)
+    elsewhere: list[int] = []
+    if given["output_format"] == "jsonl":
+        pieces = _lines(path, clean, elsewhere)
+    else:
+        pieces = _document(path, clean)
+    screen = screen_here()
+    if given["output"]:
+        _write(given["output"], path, pieces)
+    else:
+        for piece in pieces:
+            screen.product(piece.decode("utf-8", "replace"))
+    if elsewhere:
+        count = len(elsewhere)
+        what = "1 record has" if count == 1 else f"{count} records have"
+        text = f"{what} long texts or files beside the session, which are not in the export"
+        show_labelled(screen, "warning", text)
+    return screen.exit_code(0)
+
+
+def _document(path: str, clean: Clean) -> Iterator[bytes]:
+    yield clean(_head(summary_of(path))).encode("utf-8", "replace")
+    for paragraph in as_markdown(story(read_entries(path))):
+        yield f"\n{clean(paragraph)}\n".encode("utf-8", "replace")
+
+
+def _head(session: SessionSummary) -> str:
+    title = " ".join(harmless(session.title).split()) or "A session"
+    when = local_time(session.created)
+    return f"# {title}\n\n- session: {session.id}\n- directory: {session.cwd}\n- begun: {when}\n"
+
+
+def _lines(path: str, clean: Clean, elsewhere: list[int]) -> Iterator[bytes]:
+    """The records as they stand, but for secrets; ``elsewhere`` gets those that name blobs."""
+    with open_journal(path) as file:
+        for line in good_lines(path, file):
+            if line.record is not None:
+                if head_of(line.raw).blobs:
+                    elsewhere.append(line.record.seq)
+                yield _cleaned(line.raw, clean) + b"\n"
+
+
+def _cleaned(raw: bytes, clean: Clean) -> bytes:
+    """The same bytes where there is no secret in them, else a record with its own checksum."""
+    fields = msgspec.json.decode(raw, type=dict[str, Any])
+    without = {_clean_all(key, clean): _clean_all(value, clean) for key, value in fields.items()}
+    if without == fields:
+        return raw
+    del without["crc"]
+    rest = msgspec.json.encode(without)[1:]
+    return b'%b%08x",%b' % (OPENING, zlib.crc32(rest), rest)
+
+
+def _clean_all(value: Any, clean: Clean) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_clean_all(item, clean) for item in value]
+        case dict():
+            return {clean(key): _clean_all(item, clean) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _write(target: str, source: str, pieces: Iterable[bytes]) -> None:
+    """A new private file, or one in the place of a regular file; whole, or not at all."""
+    target = os.path.abspath(os.path.expanduser(target))
+    if os.path.realpath(target) == os.path.realpath(source):
+        raise ConfigError("the export would replace the session itself", hint="Name another file.")
+    try:
+        if not stat.S_ISREG(os.stat(target).st_mode):
+            raise ConfigError(f"{target} is no regular file", hint="Name another one.")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"cannot write {target}: {reason(error)}") from error
+    disk = SystemDisk()
+    temporary = f"{target}.{os.getpid()}.tmp"
+    try:
+        put_file(disk, temporary, pieces)
+        disk.rename(temporary, target)
+    except OSError as error:
+        raise ConfigError(f"cannot write {target}: {reason(error)}") from error
