@@ -243,11 +243,12 @@ class IntegrationError(ClawError):
 
 
 class ReplayMismatch(ClawError):
-    """A replay differs from its recording; ``step`` and ``field`` name the first place."""
+    """A replay differs from its recording; ``turn``, ``step`` and ``field`` name the first place."""
 
     kind = "replay_mismatch"
 
-    def __init__(self, message: str, *, step: int, field: str, hint: str = "") -> None:
+    def __init__(self, message: str, *, turn: int, step: int, field: str, hint: str = "") -> None:
         super().__init__(message, hint=hint)
+        self.turn = turn
         self.step = step
         self.field = field

@@ -418,3 +418,14 @@ def test_a_conversation_can_be_compacted(sit: Sit, place: Workplace):
     desk.prompt()
     desk.type("\x04")
     assert desk.ended() == 0
+
+
+def test_a_wait_counts_down(sit: Sit):
+    busy = answers(429, {"error": {"message": "slow down"}}, {"retry-after": "2"})
+    with ServerBeside([busy, says("At last.")]) as server:
+        desk = sit(*MODEL, env=server.env)
+        desk.prompt()
+        desk.type("one\r")
+        desk.see("Trying again in 2 s")
+        desk.see("Trying again in 1 s")
+        desk.see("At last.")

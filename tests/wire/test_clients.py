@@ -293,6 +293,19 @@ async def test_the_key_never_shows(client: Callable[..., Client]):
     assert SECRET not in repr(HttpRequest("http://h", {"x-api-key": SECRET}, b"{}"))
 
 
+@pytest.mark.parametrize(
+    "echo",
+    ["Authorization: Basic dXNlcjpwYXNz", "'authorization': 'Bearer sk-ve'", "authorization=sk-ve"],
+)
+@CLIENTS
+async def test_a_header_that_a_server_quotes_is_not_shown(client: Callable[..., Client], echo: str):
+    body = json.dumps({"error": {"message": f"cannot read {echo} as a key"}}).encode()
+    with pytest.raises(ModelError, match=r"cannot read .+ as a key") as raised:
+        await events_of(client(FakeTransport(body, status=400)))
+    assert "dXNl" not in str(raised.value)
+    assert "sk-ve" not in str(raised.value)
+
+
 @CLIENTS
 @pytest.mark.parametrize("key", ["sk-1\nx: y", "sk-“quoted”"])
 async def test_a_key_that_no_header_can_carry(client, key):

@@ -6,6 +6,7 @@ import json
 from itertools import chain
 
 import pytest
+from msgspec.structs import replace
 
 from claw.errors import ModelError, ModelUnavailable, RequestRejected
 from claw.models.decode import decode, decoder
@@ -83,6 +84,35 @@ def test_of_a_reply_cut_by_the_limit_the_last_call_does_not_run(dialect: str):
     first, last = reply.tool_calls
     assert (first.input, last.input, last.raw_input) == ({"path": WORDS}, {}, None)
     assert calls_not_to_run(reply).keys() == {last.id}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "cancelled", "incomplete"])
+def test_of_a_reply_that_is_not_whole_by_its_own_words_no_call_runs(dialect: str, reason: str):
+    reply = replace(decode(dialect, [WORK[dialect, "whole"]]), stop_reason=reason)
+    assert len(calls_not_to_run(reply)) == 2
+
+
+@pytest.mark.parametrize("first", ["length", "content_filter"])
+def test_a_reply_that_was_cut_stays_so_whatever_reason_comes_later(first: str):
+    call = {"index": 0, "id": "a", "function": {"name": "N", "arguments": "{}"}}
+    body = chat_stream({"tool_calls": [call]}, finish=first).replace(b"data: [DONE]\n\n", b"")
+    reply = decode("openai-chat", [body + chat_stream({}, finish="stop")])
+    assert len(calls_not_to_run(reply)) == 1
+
+
+@pytest.mark.parametrize("first", ["max_tokens", "refusal"])
+def test_a_message_that_was_cut_stays_so_whatever_reason_comes_later(first: str):
+    body = anthropic_stream(stop=first)
+    at = body.index(b"event: message_stop")
+    later = b'data: {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}\n\n'
+    assert decode("anthropic", [body[:at] + later + body[at:]]).stop_reason == first
+
+
+@pytest.mark.parametrize("reason", ["abort", "ABORTED", "cancelled", "error"])
+def test_a_finish_by_which_the_server_says_that_it_failed(reason: str):
+    with pytest.raises(ModelUnavailable, match=f"(?i){reason}"):
+        decode("openai-chat", [chat_stream({"content": "x"}, finish=reason)])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -226,6 +256,14 @@ def says_nothing(dialect: str) -> bytes:
             return chat_stream()
         case _:
             return responses_stream()
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'""', b" [ ] "])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_body_that_holds_nothing_is_no_reply_and_no_error_of_the_servers(dialect: str, body):
+    with pytest.raises(ModelError) as raised:
+        decode(dialect, [body])
+    assert raised.value.kind == "protocol_violation"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

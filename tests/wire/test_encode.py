@@ -32,7 +32,7 @@ from claw.types.messages import (
 )
 from claw.types.request import Request, Sampling
 from claw.types.tools import ToolSpec
-from claw.types.transcript import Transcript
+from claw.types.transcript import Transcript, repair
 
 MODEL = "claude-sonnet-4-5"
 TOOLS = (
@@ -412,6 +412,33 @@ def test_no_budget_in_the_middle_of_a_loop_without_thinking():
 def test_output_limits_of_small_models():
     assert anthropic(user("x"), model="claude-3-haiku-20240307")["max_tokens"] == 4_096
     assert anthropic(user("x"), max_tokens=7)["max_tokens"] == 7
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_public_body_can_be_sent_as_it_is(dialect):
+    half = "x\ud83d"
+    call = assistant(ToolUse("c", "N", {half: half}))
+    messages: list[Message] = [user(half), call, user(result("c", half))]
+    tools = [ToolSpec("N", half, {"type": "object", "properties": {}})]
+    body = encode_request(dialect, messages, tools, half, model=MODEL)
+    text = json.dumps(body, ensure_ascii=False)
+    assert text.encode().decode().count("x\ufffd") == 6
+    assert "ud83d" not in text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_messages_from_anywhere_are_repaired_as_those_of_a_session(dialect):
+    calls = assistant(ToolUse("a", "N", {}), ToolUse("b", "N", {}))
+    shuffled: list[Message] = [
+        user("go"),
+        calls,
+        user("on", result("b", "two"), result("gone", "three")),
+    ]
+    options: Any = {"model": MODEL}
+    assert encode_request(dialect, shuffled, **options) == encode_request(
+        dialect, repair(shuffled), **options
+    )
+    assert "three" not in json.dumps(encode_request(dialect, shuffled, **options))
 
 
 def test_unknown_dialect():

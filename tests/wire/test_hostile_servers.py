@@ -146,6 +146,12 @@ async def test_no_head_of_http(kind, head):
         await ask(kind, head)
 
 
+async def test_who_hangs_up_is_told_in_plain_words(kind):
+    with pytest.raises(ModelUnavailable, match=r"(?i)server (closed|disconnected)") as raised:
+        await ask(kind, b"")
+    assert "state=" not in raised.value.message
+
+
 @pytest.mark.parametrize("lingers", [True, False])
 async def test_refused_before_the_request_was_read(kind, lingers):
     """As nginx does it, which then reads the rest for a while, or by closing at once."""

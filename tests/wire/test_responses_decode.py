@@ -301,6 +301,13 @@ def test_a_call_that_the_limit_cut_keeps_the_limit_as_its_reason():
     assert read(last).stop_reason == "max_tokens"
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_call_that_the_server_itself_calls_incomplete_was_cut(streamed):
+    half = call("a", '{"x": 1}', status="incomplete")
+    reply = read(begun(0, **half), done(0, **half), completed(half)) if streamed else whole(half)
+    assert reply.stop_reason == "max_tokens"  # of such a reply the last call does not run
+
+
 def test_a_refusal_is_shown_and_named():
     refusal = message()
     refusal["content"] = [{"type": "refusal", "refusal": "I cannot."}]

@@ -322,7 +322,8 @@ class _Report(msgspec.Struct, frozen=True):
 
     @property
     def is_well(self) -> bool:
-        healed = self.salvaged is not None or (self.verified and not self.verified.damage)
+        mended = self.salvaged is not None and self.salvaged.damaged
+        healed = mended or (self.verified and not self.verified.damage)
         return bool(healed) and not self.problem
 
 

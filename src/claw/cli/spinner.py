@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from math import ceil
 
 from claw.cli.render.activity import headline
 from claw.cli.render.calls import Calls
@@ -11,6 +12,7 @@ from claw.cli.screen import Screen
 from claw.cli.style import clip, human_seconds, human_tokens, one_line
 from claw.types.entries import DecisionMade, Event, ReplyReceived, ToolFinished, ToolIntended
 from claw.types.events import (
+    RetryWait,
     Status,
     TextDelta,
     ThinkingDelta,
@@ -43,12 +45,14 @@ class Spinner:
         self._characters = 0
         self._reported = 0
         self._began = 0.0
+        self._again_at = 0.0  # when a request is tried again
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Spinner:
         self._began = time.monotonic()
         self._label, self._reported, self._characters = THINKING, 0, 0
         self._running.clear()
+        self._again_at = 0.0
         if self._screen.terminal.animated:
             self._task = asyncio.ensure_future(self._turn())
         return self
@@ -85,6 +89,8 @@ class Spinner:
             case ToolProgress() if event.call_id in self._running:
                 if lines := event.text.strip().splitlines():
                     self._running[event.call_id] = lines[-1]
+            case RetryWait():
+                self._again_at = time.monotonic() + event.delay
             case Status(phase="compacting"):
                 self._label = "Compacting..."
             case Status(phase="waiting"):
@@ -110,7 +116,9 @@ class Spinner:
         return f"{paint(frame, 'cyan')} {label} {paint(f'({counts})', 'dim')}"
 
     def _doing(self, width: int) -> str:
-        """The running call, with the last line that it printed."""
+        """The wait before another try, or the running call with the last line that it printed."""
+        if (left := self._again_at - time.monotonic()) > 0:
+            return f"Trying again in {ceil(left)} s"
         if not self._running:
             return ""
         call_id, said = next(reversed(self._running.items()))

@@ -51,6 +51,7 @@ _STATUS_OF_TYPE = {
     "invalid_request_error": 400,
     "not_found_error": 404,
     "overloaded_error": 529,
+    "permission_denied": 403,
     "permission_error": 403,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
@@ -61,6 +62,11 @@ _STATUS_OF_TYPE = {
     "timeout_error": 504,
     "usage_limit_reached": 429,
 }
+
+_BLAMES_THE_REQUEST = (
+    r"^(?:invalid(?!_?response)|unsupported)|bad_?request|^image_|^empty_image|policy|not_?found"
+)
+"""In codes of errors inside a stream, such as those of the Responses API's failures."""
 
 _NO_KEY = frozenset(
     {"authentication_error", "invalid_api_key", "api_key_invalid", "unauthenticated"}
@@ -79,6 +85,7 @@ _HINTS = {
     403: "The key may not use this model or feature.",
     404: "Check the model's name and the base URL.",
 }
+_REFUSED = "Check the model's name and its provider's settings, or try another model."
 
 
 _NOTABLE_WAIT = 60.0
@@ -97,7 +104,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 def classify_error(
     status: int,
-    body: bytes | str,
+    body: bytes | str | dict[str, Any] | list[Any] | None,
     headers: Mapping[str, str] | None = None,
     *,
     provider: str = "",
@@ -105,13 +112,15 @@ def classify_error(
 ) -> ModelError:
     """The error for an HTTP status that is no success.
 
-    ``body`` may be anything: JSON of any shape, JSON inside JSON, a page, nothing.
+    ``body`` may be anything: JSON of any shape, as text or read already, JSON inside
+    JSON, a page, nothing.
     """
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
     lower = {name.lower(): value for name, value in (headers or {}).items()}
-    fault = _read(data[:MAX_BODY])
+    fault = _fault(data) if isinstance(data, dict | list) else _read((data or b"")[:MAX_BODY])
     waits = [w for w in (retry_after(lower), fault.wait) if w is not None]
-    error = _verdict(status, fault, max(waits, default=None), lower.get("x-should-retry", ""))
+    may_retry = lower.get("x-should-retry", "").strip().lower() != "false"
+    error = _verdict(status, fault, max(waits, default=None), f"status {status}", may_retry)
     error.status = status
     error.provider, error.model = provider, model
     error.request_id = (
@@ -123,14 +132,20 @@ def classify_error(
 def classify_event(value: Any, *, request_id: str = "") -> ModelError:
     """The error for an error event inside a stream that began with success."""
     fault = _fault(value)
-    status = fault.status or next(
-        (_STATUS_OF_TYPE[code] for code in fault.codes if code in _STATUS_OF_TYPE), None
-    )
+    status = fault.status or next(filter(None, map(_status_of, fault.codes)), None)
+    named = (code for code in fault.codes if code != "error")
+    mark = f"status {fault.status}" if fault.status else next(named, "no status")
     # Unnamed trouble after a good beginning is the server's: worth another try.
-    error = _verdict(status or 500, fault, fault.wait, "")
+    error = _verdict(status or 500, fault, fault.wait, mark)
     error.status = status
     error.request_id = request_id or fault.request_id
     return error
+
+
+def _status_of(code: str) -> int | None:
+    """The status that a type or code stands for; one that blames the request is a 400."""
+    known = _STATUS_OF_TYPE.get(code)
+    return known or (400 if re.search(_BLAMES_THE_REQUEST, code) else None)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -175,8 +190,11 @@ def _http_date(text: str) -> float | None:
         return None
 
 
-def _verdict(status: int, fault: _Fault, wait: float | None, should_retry: str) -> ModelError:
-    message = f"{fault.message or 'no explanation'} (status {status})"
+def _verdict(
+    status: int, fault: _Fault, wait: float | None, mark: str, may_retry: bool = True
+) -> ModelError:
+    """``mark`` is what the server itself named the error by."""
+    message = f"{fault.message or 'no explanation'} ({mark})"
     plain = without_quotations(fault.message)
     hint = _HINTS.get(status, "")
     if status == 401 or any(c in _NO_KEY for c in fault.codes) or re.search(_NO_KEY_TEXT, plain):
@@ -196,10 +214,10 @@ def _verdict(status: int, fault: _Fault, wait: float | None, should_retry: str) 
     if status in _RETRY or status >= 500:
         if wait is not None and wait > _NOTABLE_WAIT:
             hint = f"The server asks to wait for {_duration(wait)}."
-        if should_retry.strip().lower() == "false":
+        if not may_retry:
             return RequestRejected(message, hint=hint, retry_after=wait)
         return ModelUnavailable(message, hint=hint, retry_after=wait)
-    return RequestRejected(message, hint=hint)
+    return RequestRejected(message, hint=hint or _REFUSED)
 
 
 def _duration(seconds: float) -> str:

@@ -10,11 +10,12 @@ from claw.models.anthropic.encode import encode as encode_anthropic
 from claw.models.dialect import DIALECTS
 from claw.models.openai_chat.encode import encode as encode_chat
 from claw.models.openai_responses.encode import encode as encode_responses
+from claw.models.surrogates import mend_all
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.messages import Message
 from claw.types.request import Request, Sampling
 from claw.types.tools import ToolSpec
-from claw.types.transcript import Transcript
+from claw.types.transcript import Transcript, repair
 
 __all__ = ["encode_request"]
 
@@ -30,18 +31,26 @@ def encode_request(
 ) -> dict[str, Any]:
     """The body that a client would send, streaming. ``sampling`` is as in ``Sampling``.
 
+    Messages that are no ``Transcript`` yet are repaired as those of a session are:
+    every call gets its result directly after it.
+
     Without a ``model`` every message of an assistant counts as the asked model's own.
 
     Raises ``ConfigError`` for a dialect that claw does not speak.
     """
-    messages = transcript.messages if isinstance(transcript, Transcript) else tuple(transcript)
-    request = Request(system, messages, tuple(tools), Sampling(**{"model": "", **sampling}))
+    if not isinstance(transcript, Transcript):
+        transcript = repair(transcript)
+    request = Request(
+        system, transcript.messages, tuple(tools), Sampling(**{"model": "", **sampling})
+    )
     match dialect:
         case "anthropic":
-            return encode_anthropic(request, blobs_get=blobs_get)
+            body = encode_anthropic(request, blobs_get=blobs_get)
         case "openai-chat":
-            return encode_chat(request, blobs_get=blobs_get)
+            body = encode_chat(request, blobs_get=blobs_get)
         case "openai-responses":
-            return encode_responses(request, blobs_get=blobs_get)
+            body = encode_responses(request, blobs_get=blobs_get)
         case _:
             raise ConfigError(f"unknown dialect `{dialect}`", hint=f"Known: {', '.join(DIALECTS)}.")
+    mended: dict[str, Any] = mend_all(body)  # what a client does with the bytes
+    return mended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 
@@ -23,6 +24,9 @@ DRAIN = 0.25
 SHORTEST_SECRET = 8
 """Characters; to take out a shorter one would mangle words and hide nothing."""
 
+ECHOED = r"(?i)(\bauthorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer) )?)[^\s'\",;]+"
+"""The header as servers quote it, with the login of a URL in it, or the key cut short."""
+
 
 class Peer(msgspec.Struct, frozen=True):
     """Who is asked; ``secret`` never shows in an error, nor here."""
@@ -39,9 +43,12 @@ class Peer(msgspec.Struct, frozen=True):
         error.provider = error.provider or self.provider
         error.model = error.model or self.model
         error.request_id = error.request_id or request_id
-        if len(self.secret) >= SHORTEST_SECRET and self.secret in error.message:
-            error.message = error.message.replace(self.secret, "***")
-            error.args = (error.message,)
+        message = re.sub(ECHOED, r"\1***", error.message)
+        if len(self.secret) >= SHORTEST_SECRET:
+            message = message.replace(self.secret, "***")
+        if message != error.message:
+            error.message = message
+            error.args = (message,)
         return error
 
 

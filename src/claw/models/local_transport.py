@@ -185,6 +185,8 @@ class _Connection:
 
         while not isinstance(event := self._http.next_event(), h11.Event):
             data = await self._reader.read(CHUNK)
+            if not data and not self.heard:
+                raise h11.RemoteProtocolError("the server closed the connection")
             self.heard = self.heard or bool(data)
             self._http.receive_data(data)
         if isinstance(event, h11.ConnectionClosed):

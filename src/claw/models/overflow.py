@@ -55,6 +55,13 @@ _OVERFLOW = rf"""(?ix)
     | range\ of\ input\ length\ should\ be
     | reduce\ the\ length\ of\ (?:the\ messages|the\ input|the\ prompt|either\ one)
     | number\ of\ (?:input\ )?tokens[^.\n]{{0,40}}exceeds
+    | longer\ than\ the\ maximum\ model\ length
+    | when\ context\ the\ overflows
+    | tokens\ in\ request\ more\ than\ max\ tokens
+    | too\ many\ tokens:\ size\ limit\ exceeded
+    | `inputs`\ (?:tokens\ \+\ `max_new_tokens`\ must\ be\ <=|must\ have\ less\ than)
+    | (?:超过|超出|大于)[^。\n]{{0,20}}(?:上下文|最大输入|最大长度)
+    | (?:上下文|输入)[^。\n]{{0,12}}(?:过长|超长|超限)
     | no\ user\ query\ found\ in\ messages
     """
 
@@ -78,6 +85,14 @@ _LIMITS = (
 
 _SUM = r"(?i)input length and .?max_tokens.? exceed context limit: (\d+) \+ (\d+) > (\d+)"
 _ROOM = r"(?is)max_(?:completion_)?tokens.{0,40}too large: \d+.{0,120}?\(\d+ > (\d+) - (\d+)\)"
+_PARTS = (
+    r"(?is)maximum context length (?:is|of) (\d+) tokens.{0,80}?"
+    r"\(([^()]*?)(\d+) (?:in|for) the (?:completion|output)\)"
+)
+_PARTS_OF_VLLM = (
+    r"(?is)maximum context length is (\d+) tokens.{0,40}?requested (\d+) output tokens "
+    r"and your prompt contains (at least )?(\d+) input tokens"
+)
 _CEILINGS = (
     r"(?i)max_tokens: \d+ > (\d+), which is the maximum allowed",
     r"(?i)supports at most (\d+) (?:completion|output) tokens",
@@ -85,6 +100,9 @@ _CEILINGS = (
 
 _WORTHWHILE = 1024
 """Fewer output tokens than this are no room to work in: better make room in the context."""
+
+_FULL = 0.9
+"""Of a window that input takes: what is left is soon gone, whatever the output limit."""
 
 _QUOTATION = r"(?s)(?<!\w)(['\"])(?!max_(?:completion_)?tokens\1)(?:(?!\1(?!\w)).)*(?:\1(?!\w)|$)"
 
@@ -110,6 +128,14 @@ def output_that_fits(text: str) -> int | None:
         fits = int(found[3]) - int(found[1])
     elif found := re.search(_ROOM, text):
         fits = int(found[1]) - int(found[2])
+    elif found := re.search(_PARTS, text):
+        window, sent = int(found[1]), sum(map(int, re.findall(r"\d+", found[2])))
+        fits = window - sent if sent < _FULL * window else None
+    elif found := re.search(_PARTS_OF_VLLM, text):
+        window, asked, sent = int(found[1]), int(found[2]), int(found[4])
+        # It stops counting where it has seen enough: how much would fit is not known.
+        room = asked // 2 if found[3] else window - sent
+        fits = min(asked, room) if sent < _FULL * window else None
     else:
         for pattern in _CEILINGS:
             if found := re.search(pattern, text):

@@ -108,9 +108,14 @@ class Payloads:
         """What was left. Raises ``ProtocolViolation`` for what is no reply at all."""
         if self.whole:
             try:
-                return [Payload("", parse_json(bytes(self._body)))]
+                value = parse_json(bytes(self._body))
             except ValueError as error:
                 raise ProtocolViolation(f"the reply is broken JSON: {self._excerpt()}") from error
+            if not value:
+                raise ProtocolViolation(
+                    f"the reply holds nothing: {self._excerpt()}", hint="Check the base URL."
+                )
+            return [Payload("", value)]
         left: list[Payload] = []
         for event in self._sse.end():
             try:
@@ -136,7 +141,11 @@ class Payloads:
             elif event.name == "error":
                 value = data.decode("utf-8", "replace")
             elif data[:1] == b"[" or any(mark in data for mark in _OF_JSON):
-                raise ModelUnavailable("an event of the stream is broken JSON") from error
+                raise ModelUnavailable(
+                    "an event of the stream is broken JSON",
+                    hint="If it stays so, something between claw and the model damages streams: "
+                    "a proxy, a gateway.",
+                ) from error
             else:
                 return None  # "keep-alive" and the like: life signs, not deltas
         self._seen = True

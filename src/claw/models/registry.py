@@ -502,9 +502,7 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
     secret = bool(key) or any(map(_holds_secret, profile.headers))
     base_url = _checked(profile.base_url.strip(), f"providers.{name}.baseUrl", secret=secret)
     if profile.api_key_env and not key and not _is_local(base_url):
-        raise ConfigError(
-            f"no credentials for provider `{name}`", hint=f"Set `{profile.api_key_env}`."
-        )
+        raise _no_key(name, profile.api_key_env)
     info = lookup(model)
     return ModelChoice(
         dialect,
@@ -519,6 +517,16 @@ def _from_profile(name: str, profile: Profile, model: str, env: Mapping[str, str
         sells=_sold_at(base_url),
         tools=profile.tools,
     )
+
+
+def _no_key(name: str, variable: str) -> ConfigError:
+    """Quotes what is written like a variable; anything else may be the key itself."""
+    setting = f"providers.{name}.apiKeyEnv"
+    if re.fullmatch(r"[A-Z_][A-Z0-9_]*", variable):
+        hint = f"Set `{variable}`."
+    else:
+        hint = f"`{setting}` is the name of an environment variable, never the key; set that one."
+    return ConfigError(f"no credentials for provider `{name}`", hint=hint)
 
 
 def _sold_at(base_url: str) -> tuple[str, ...]:

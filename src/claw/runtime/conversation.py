@@ -23,6 +23,7 @@ from claw.runtime.sample import Sampler
 from claw.runtime.summary import summarize
 from claw.runtime.tool_calls import ToolRunner, settle_open
 from claw.runtime.turn import Turn, TurnOptions
+from claw.types.effects import Facts
 from claw.types.entries import (
     Compacted,
     Event,
@@ -33,10 +34,11 @@ from claw.types.entries import (
 )
 from claw.types.events import Delta
 from claw.types.messages import Text, UserBlock
-from claw.types.permissions import PermissionMode
+from claw.types.permissions import Decision, PermissionMode
 from claw.types.request import Sampling
 from claw.types.results import Failure, Restored, TurnSummary
 from claw.types.session import SessionState, TurnPoint
+from claw.types.tools import ToolSpec
 
 __all__ = ["ConversationRuntime"]
 
@@ -102,8 +104,17 @@ class ConversationRuntime:
         return self._sampler.prompt
 
     @property
+    def options(self) -> TurnOptions:
+        """Those of a turn that is given none of its own."""
+        return self._options
+
+    @property
     def busy(self) -> bool:
         return self._task is not None
+
+    def judge(self, spec: ToolSpec) -> Decision:
+        """What policy says of a call of which nothing is known but the tool."""
+        return self._ports.policy.judge(spec, Facts(), self.mode, self.state.rules)
 
     def listen(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Call ``listener`` with every event from now on; the result stops that."""

@@ -18,7 +18,7 @@ async def fire(
 ) -> HookOutcome:
     """What the hooks say, without secrets: some of it goes to the model, all to the journal."""
     outcome = _cleaned(await hooks.fire(payload), redactor)
-    for run in outcome.runs:
+    for number, run in enumerate(outcome.runs, 1):
         log.record(
             HookFinished(
                 payload.event,
@@ -28,6 +28,7 @@ async def fire(
                 messages=run.messages,
                 exit_code=run.exit_code,
                 ms=run.ms,
+                merged=replace(outcome, runs=()) if number == len(outcome.runs) else None,
             )
         )
     for text in outcome.notices:

@@ -57,6 +57,11 @@ class Recovery(msgspec.Struct, eq=False):
         """A reply came: what was compacted on the way counts, and the ladder is whole again."""
         self.overflow, self.rung, self.spent = None, 0, 0
 
+    def broken_off(self) -> None:
+        """The turn ends on the way (a budget, Ctrl-C): what no reply has confirmed is undone."""
+        if self.overflow is not None and self.log.state.before_recovery is not None:
+            self.log.conclude(RecoveryFailed(rounds=self.spent, error=self.overflow.message))
+
     async def _fail(self, overflow: ContextOverflow) -> None:
         if self.spent:
             self.log.record(RecoveryFailed(rounds=self.spent, error=overflow.message))

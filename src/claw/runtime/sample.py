@@ -36,7 +36,7 @@ from claw.types.events import (
     ToolInputDelta,
 )
 from claw.types.messages import AssistantMessage, Opaque, ToolResult, ToolUse, UserMessage
-from claw.types.reply import ENDED_WELL, Reply, assemble
+from claw.types.reply import ENDED_WELL, FINAL, Reply, assemble
 from claw.types.request import Request, Sampling
 
 __all__ = ["MAX_ATTEMPTS", "Sampler"]
@@ -45,6 +45,8 @@ MAX_ATTEMPTS = 6
 FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 LONGEST_SERVER_DELAY = 120.0  # a rate limit of hours is reported, not waited for
+KNOWN_WITH_CALLS = ENDED_WELL | FINAL | {"tool_use", "pause_turn"}
+"""Any other stop reason of a reply with calls is shown by its name."""
 
 
 class Sampler(msgspec.Struct, eq=False):
@@ -85,14 +87,25 @@ class Sampler(msgspec.Struct, eq=False):
         for attempt in count(1):
             request = build_request(self.prompt, self.log.state.transcript, sampling)
             digests = self.digester.digests(request)
-            self.log.record(StepRequested(step, sampling.model, attempt, digests))
+            self.log.record(
+                StepRequested(
+                    step,
+                    sampling.model,
+                    attempt,
+                    digests,
+                    max_tokens=sampling.max_tokens,
+                    effort=sampling.effort,
+                )
+            )
             try:
                 reply = await self._ask(request, step)
             except OutputLimitTooHigh as error:
                 if lowered:
                     raise ContextOverflow(error.message, hint=error.hint) from error
                 lowered = True
-                sampling = replace(sampling, max_tokens=max(1, error.max_tokens))
+                # Lowered before: the input grew, and will again. Half lasts for some steps.
+                part = 1 if self.log.state.most_output is None else 2
+                sampling = replace(sampling, max_tokens=max(1, error.max_tokens // part))
                 self.log.record(Retried(step, attempt, error.kind, 0.0))
             except ParameterRefused as error:  # each parameter once: the client remembers
                 self.log.record(Retried(step, attempt, error.kind, 0.0))
@@ -110,6 +123,9 @@ class Sampler(msgspec.Struct, eq=False):
                     self.log.tell(Notice("stream_cut", "warning", text))
                     await self._wait(step, attempt, "stream_cut", "the reply was cut off", 0.0)
                 elif after_result or not _is_empty(reply):
+                    if reply.tool_calls and reply.stop_reason not in KNOWN_WITH_CALLS:
+                        text = f"The model stopped with `{reply.stop_reason}`."
+                        self.log.tell(Notice("stop_reason", "warning", text))
                     return reply
                 elif empty_before:
                     raise ProtocolViolation(
@@ -124,7 +140,11 @@ class Sampler(msgspec.Struct, eq=False):
         raise AssertionError("unreachable: count() does not end")
 
     def _sampling(self) -> Sampling:
-        """After a call that the output limit cut off, twice the room, once."""
+        """As chosen, with no more output than fitted the last time. Where nobody chose, and
+        the output limit cut off a call: twice the room, once."""
+        most = self.log.state.most_output
+        if most is not None:
+            return replace(self.sampling, max_tokens=min(most, self.sampling.max_tokens or most))
         if self.sampling.max_tokens is not None:
             return self.sampling
         messages = reversed(self.log.state.transcript.messages)
@@ -197,7 +217,7 @@ class Sampler(msgspec.Struct, eq=False):
         """Seconds to wait before the next attempt, None where it is not worth one."""
         if error.advice != "retry" or attempt == MAX_ATTEMPTS:
             return None
-        if error.retry_after is not None:
+        if error.retry_after:  # 0, or a date that is past, says only that it is worth a retry
             return error.retry_after if error.retry_after <= LONGEST_SERVER_DELAY else None
         grown = min(FIRST_DELAY * 2 ** (attempt - 1), LONGEST_DELAY)
         return float(grown * (0.5 + self.clock.jitter() / 2))

@@ -35,7 +35,7 @@ from claw.types.events import Status, ToolProgress
 from claw.types.hooks import HookEvent, HookOutcome, HookPayload
 from claw.types.messages import ResultBlock, Text, ToolUse, text_of
 from claw.types.permissions import Answer, Decision, PermissionMode, Question
-from claw.types.reply import CUT_BY_LIMIT, REFUSED, Reply
+from claw.types.reply import CUT_BY_LIMIT, REFUSED, UNFINISHED, Reply
 from claw.types.tools import CallStatus, ToolOutput
 from claw.types.transcript import INTERRUPTED, OUTCOME_UNKNOWN
 
@@ -97,6 +97,9 @@ def calls_not_to_run(reply: Reply) -> dict[str, str]:
         return {call.id: CUT_WITH_STREAM for call in calls}
     if reply.stop_reason in REFUSED:
         return {call.id: "Not run: the model refused to go on." for call in calls}
+    if reply.stop_reason.lower() in UNFINISHED:
+        why = f"Not run: the reply ended with `{reply.stop_reason}`. Make the call again."
+        return {call.id: why for call in calls}
     if reply.stop_reason in CUT_BY_LIMIT and calls and reply.blocks[-1] is calls[-1]:
         made = f" ({reply.usage.output_tokens:,} tokens)" if reply.usage.output_tokens else ""
         return {calls[-1].id: CUT_BY_OUTPUT_LIMIT.format(made)}
@@ -272,6 +275,7 @@ class ToolRunner(msgspec.Struct, eq=False):
                 decision.source,
                 asked=bool(said),
                 answer=said,
+                input=None if answer is None else answer.input,
             )
         )
 
@@ -346,8 +350,9 @@ class ToolRunner(msgspec.Struct, eq=False):
         objected = hook.verdict != "passed"
         objection = (hook.reason,) if objected else ()
         messages = (*call.feedback, *objection, *hook.messages, *hook.context)
-        text = self.ports.redactor.clean(merge_hook_feedback(text, messages, objected))
-        clipped, spilled = clip(text, self.ports.blobs, output.omitted)
+        merged = self.ports.redactor.clean(merge_hook_feedback(text, messages, objected))
+        added = len(merged) - (len(text) if merged.startswith(text) else 0)
+        clipped, spilled = clip(merged, self.ports.blobs, output.omitted)
         rest = (block for block in output.content if not isinstance(block, Text))
         others = checked(rest, self.ports.blobs)
         content: tuple[ResultBlock, ...] = (
@@ -361,6 +366,8 @@ class ToolRunner(msgspec.Struct, eq=False):
                 ms=performed.ms,
                 spilled=spilled,
                 display=self.ports.redactor.clean(output.display),
+                added=added,
+                omitted=output.omitted if spilled else 0,
             )
         )
         return hook.stop

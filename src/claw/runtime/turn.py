@@ -22,7 +22,7 @@ from claw.ports import Ports
 from claw.runtime.checkpoint import checkpoint
 from claw.runtime.firing import fire
 from claw.runtime.limits import Limit, Progress, first_spent
-from claw.runtime.loop_guard import NUDGE, Repetition, repetitions, verdict
+from claw.runtime.loop_guard import NUDGE, LoopGuard, Repetition, verdict
 from claw.runtime.pictures import checked
 from claw.runtime.recorder import Recorder
 from claw.runtime.recovery import Recovery
@@ -35,6 +35,7 @@ from claw.types.entries import (
     Origin,
     Stage,
     Steered,
+    Titled,
     TurnEnded,
     TurnStarted,
     UserMessaged,
@@ -92,6 +93,7 @@ class Turn(msgspec.Struct, eq=False):
     options: TurnOptions
     inbox: deque[str]
     window: int | None
+    guard: LoopGuard = msgspec.field(default_factory=LoopGuard)
     stage: Stage = "start"
     begun: bool = False
     stopped_early: bool = False
@@ -147,7 +149,7 @@ class Turn(msgspec.Struct, eq=False):
                     return Ending("permission_denied", Failure("permission_denied", phase.denied))
                 if reply.stop_reason in REFUSED or cut_replies == MOST_CUT_REPLIES:
                     return self._judge_end(reply)
-                if (stuck := await self._guard()) is not None:
+                if (stuck := await self._guard(reply)) is not None:
                     return stuck
                 continue
             if reply.stop_reason == "pause_turn" or (self.inbox and reply.complete):
@@ -166,6 +168,7 @@ class Turn(msgspec.Struct, eq=False):
                 return Ending("blocked", Failure("stop_hook", f"{by} keeps objecting: {objection}"))
             last_objection = objection
             self.log.record(Steered((Text(objection),), source="hook"))
+            self.guard.spoken()
 
     # -- stages ----------------------------------------------------------------
 
@@ -180,7 +183,11 @@ class Turn(msgspec.Struct, eq=False):
         self.room.refused = False
         self.runner.started = set()
         self.sampler.cost = 0.0
-        self.log.record(TurnStarted(self.log.state.turns + 1, self.options.origin, limits))
+        self.log.record(
+            TurnStarted(
+                self.log.state.turns + 1, self.options.origin, limits, mode=self.runner.mode
+            )
+        )
 
     async def _take_prompt(self, content: tuple[UserBlock, ...]) -> Ending | None:
         """UserPromptSubmit hooks may block the prompt or add to it; then it is durable."""
@@ -198,6 +205,7 @@ class Turn(msgspec.Struct, eq=False):
         while self.inbox:
             self.log.record(Steered((Text(self.inbox[0]),)))
             self.inbox.popleft()
+            self.guard.spoken()
 
     async def _make_room(self) -> bool:
         """Where compaction is decided: before every request (an overflow has its own ladder)."""
@@ -219,12 +227,13 @@ class Turn(msgspec.Struct, eq=False):
             self.stage = "compacting"
             await self.recovery.step_down(overflow, step)
             return None
-        self.recovery.reached()
+        if reply.complete:
+            self.recovery.reached()
         return reply
 
-    async def _guard(self) -> Ending | None:
+    async def _guard(self, reply: Reply) -> Ending | None:
         """Whether the model goes round in circles, and what is done about it."""
-        seen = repetitions(self.log.state.transcript)
+        seen = self.guard.saw(reply.tool_calls, self.log.state.transcript.closed[-1])
         match verdict(seen.times):
             case "nudge":
                 self.log.record(Steered((Text(NUDGE.format(seen.times)),), source="runtime"))
@@ -291,6 +300,9 @@ class Turn(msgspec.Struct, eq=False):
 
     def _end(self, ending: Ending, began: float) -> None:
         settle_open(self.log, self.runner.started)
+        self.recovery.broken_off()
+        if title := self.log.state.title:
+            self.log.conclude(Titled(title))  # again: lists read only the end of a journal
         progress = self._progress()
         self.log.conclude(
             TurnEnded(

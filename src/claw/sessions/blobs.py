@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from claw.errors import SessionError
 from claw.ports import Disk
 from claw.sessions.directories import NO_PERSISTENCE_HINT, make_private, sync_directory
-from claw.sessions.writing import write_all
+from claw.sessions.writing import reason, write_all
 
 __all__ = ["FileBlobs", "MemoryBlobs", "blobs_dir", "digest_of", "read_blob"]
 
@@ -100,7 +100,7 @@ class FileBlobs:
             with contextlib.suppress(OSError):
                 self._disk.unlink(temporary)
             raise SessionError(
-                f"cannot store a file of the session in {self._directory}: {error.strerror}",
+                f"cannot store a file of the session in {self._directory}: {reason(error)}",
                 hint=NO_PERSISTENCE_HINT,
             ) from error
 

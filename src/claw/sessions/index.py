@@ -6,10 +6,13 @@ slug with a hash of its directory: two directories never share one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import mmap
 import os
 import re
+import shlex
+import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO
@@ -36,10 +39,13 @@ __all__ = [
 
 _SUFFIX = ".jsonl"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-_LISTED = (b'"kind":"titled"', b'"kind":"turn_started"', b'"kind":"turn_ended"')
 _COMMON_FIELDS = 256  # bytes that may stand before an entry's own
 _STARTED = b'"kind":"session_started"'
+_ENDED = b'"kind":"turn_ended"'
+_PADDING = b"\0 \t\r\n"
 _WINDOW = 64 * 1024
+_LARGEST_WINDOW = 4 * 1024 * 1024
+_LISTED = (b'"kind":"titled"', b'"kind":"turn_started"', _ENDED)
 _TITLE_LENGTH = 80
 
 
@@ -94,17 +100,16 @@ def find(home: str, cwd: str, ref: str) -> str:
     directory = sessions_dir(home, cwd)
     ids = [id for id, _ in _newest_first(directory)]
     if not ids:
-        raise SessionNotFound(
-            f"there are no sessions of {cwd} yet", hint="Start one without `--continue`/`--resume`."
-        )
+        hint = _found_elsewhere(home, ref) or "Start one without `--continue`/`--resume`."
+        raise SessionNotFound(f"there are no sessions of {cwd} yet", hint=hint)
     if ref == "latest":
         begun = (id for id in ids if _is_begun(os.path.join(directory, id + _SUFFIX)))
         return session_path(home, cwd, next(begun, ids[0]))
     fitting = [ref] if ref in ids else [id for id in ids if ref and id.startswith(ref)]
     if not fitting:
+        newest = f"The newest one is `{ids[0]}`; `latest` takes it."
         raise SessionNotFound(
-            f"no session of {cwd} is called `{ref}`",
-            hint=f"The newest one is `{ids[0]}`; `latest` takes it.",
+            f"no session of {cwd} is called `{ref}`", hint=_found_elsewhere(home, ref) or newest
         )
     if len(fitting) > 1:
         some = ", ".join(f"`{id}`" for id in fitting[:5]) + (", ..." if len(fitting) > 5 else "")
@@ -115,7 +120,7 @@ def find(home: str, cwd: str, ref: str) -> str:
 
 
 def list_sessions(home: str, cwd: str) -> tuple[SessionSummary, ...]:
-    """The project's sessions, newest first, from the head and the last 64 KiB of each."""
+    """The project's sessions, newest first, from the head and the tail of each."""
     return tuple(summary_of(path) for _, path, _ in _begun(sessions_dir(home, cwd)))
 
 
@@ -131,13 +136,23 @@ def find_anywhere(home: str, cwd: str, ref: str) -> str:
     try:
         return find(home, cwd, ref)
     except SessionNotFound:
-        if not _ID.fullmatch(ref):
+        if (path := _elsewhere(home, ref)) is None:
             raise
-        for directory in _projects(home):
-            path = os.path.join(directory, ref + _SUFFIX)
-            if os.path.isfile(path):
-                return path
-        raise
+        return path
+
+
+def _elsewhere(home: str, ref: str) -> str | None:
+    """The journal of any project that has this whole id."""
+    if not _ID.fullmatch(ref):
+        return None
+    paths = (os.path.join(directory, ref + _SUFFIX) for directory in _projects(home))
+    return next(filter(os.path.isfile, paths), None)
+
+
+def _found_elsewhere(home: str, ref: str) -> str:
+    """The hint for a session of another directory, blank where there is none."""
+    path = _elsewhere(home, ref)
+    return "" if path is None else f"It is one of another directory: --resume {shlex.quote(path)}"
 
 
 def _projects(home: str) -> list[str]:
@@ -166,11 +181,12 @@ def _newest_first(directory: str) -> list[tuple[str, int]]:
         with os.scandir(directory) as files:
             for file in files:
                 id = file.name.removesuffix(_SUFFIX)
-                if id == file.name or not _ID.fullmatch(id) or not file.is_file():
+                if id == file.name or not _ID.fullmatch(id):
                     continue
-                status = file.stat()
-                if status.st_size:
-                    found.append((id, status.st_mtime_ns))
+                with contextlib.suppress(OSError):  # gone meanwhile, a link to itself
+                    status = file.stat()
+                    if stat.S_ISREG(status.st_mode) and status.st_size:
+                        found.append((id, status.st_mtime_ns))
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -183,9 +199,11 @@ def _is_begun(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             head = file.readline(_WINDOW)
+            if not head.strip(_PADDING):  # a power loss leaves zeros
+                head = file.read(_WINDOW).lstrip(_PADDING)
     except OSError:
         return True  # whoever opens it will say why it cannot be
-    return head.endswith(b"\n") or len(head) == _WINDOW or any(whole_records(head))
+    return b"\n" in head or len(head) == _WINDOW or any(whole_records(head))
 
 
 def summary_of(path: str) -> SessionSummary:
@@ -253,17 +271,29 @@ def _head(file: BinaryIO, get: Callable[[str], bytes]) -> Iterator[Record]:
 
 
 def _tail(file: BinaryIO, size: int) -> Iterator[Record]:
-    """The last record, and of the kinds that a list needs the last one in the window."""
-    file.seek(max(0, size - _WINDOW))
-    chunk = file.read(_WINDOW)
-    if size > _WINDOW:
-        chunk = chunk[chunk.find(b"\n") + 1 :]  # it begins in the middle of a record
+    """The last record, and of the kinds that a list needs the last one in the window.
+
+    The window reaches back to the end of a turn, unless that is very far away.
+    """
+    window = _WINDOW
+    chunk = _last_bytes(file, size, window)
+    while window < min(size, _LARGEST_WINDOW) and not _last_line(chunk, _ENDED):
+        window *= 4
+        chunk = _last_bytes(file, size, window)
     end = chunk.rfind(b"\n")
     if line := chunk[chunk.rfind(b"\n", 0, max(end, 0)) + 1 : end].strip(b"\0 \t\r"):
         yield decode_record(line)
     for kind in _LISTED:
         if line := _last_line(chunk[: end + 1], kind):
             yield decode_record(line)
+
+
+def _last_bytes(file: BinaryIO, size: int, window: int) -> bytes:
+    file.seek(max(0, size - window))
+    chunk = file.read(window)
+    if size > window:
+        chunk = chunk[chunk.find(b"\n") + 1 :]  # it begins in the middle of a record
+    return chunk
 
 
 def _last_line(chunk: bytes, kind: bytes) -> bytes:

@@ -19,7 +19,7 @@ from claw.sessions.blobs import FileBlobs, blobs_dir
 from claw.sessions.directories import NO_PERSISTENCE_HINT, make_private, sync_directory
 from claw.sessions.folding import fold_records, turn_points
 from claw.sessions.load import Loaded, load, read_entries, refuse_foreign, state_at
-from claw.sessions.lock import APPENDING, lock, open_existing, unlock
+from claw.sessions.lock import APPENDING, is_at, lock, open_existing, unlock
 from claw.sessions.naming import blobs_named
 from claw.sessions.record import LONGEST, Record, encode_record, utc
 from claw.sessions.writing import free_name, put_file, reason, write_all
@@ -98,6 +98,12 @@ class FileJournal:
                 self.blobs.sync(self._named | named)  # before the record that names them
             self._dirty = True
             write_all(self._disk, self._fd, written)
+            if not os.fstat(self._fd).st_nlink and not is_at(self._fd, self.path):
+                # What was written is gone with the file.
+                raise SessionError(
+                    f"{self.path} was deleted or replaced while it was in use",
+                    hint="Start a new session.",
+                )
             if sync:
                 self._sync()
         except OSError as error:

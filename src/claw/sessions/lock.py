@@ -10,7 +10,7 @@ from claw.ports import Disk
 from claw.sessions.directories import NO_PERSISTENCE_HINT
 from claw.sessions.writing import reason, write_all
 
-__all__ = ["APPENDING", "lock", "lock_path", "open_existing", "unlock"]
+__all__ = ["APPENDING", "is_at", "lock", "lock_path", "open_existing", "unlock"]
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
 
@@ -24,7 +24,10 @@ def open_existing(path: str, disk: Disk) -> int:
             f"there is no session file {path}", hint="`--resume latest` takes the newest one."
         ) from error
     except OSError as error:
-        raise SessionError(f"cannot open {path} for writing: {reason(error)}") from error
+        raise SessionError(
+            f"cannot open {path} for writing: {reason(error)}",
+            hint="Check the permissions. `claw sessions show` and `claw export` only read.",
+        ) from error
 
 
 def lock(fd: int, path: str, disk: Disk) -> None:
@@ -42,7 +45,7 @@ def lock(fd: int, path: str, disk: Disk) -> None:
         raise SessionError(
             f"cannot lock {path}: {reason(error)}", hint=NO_PERSISTENCE_HINT
         ) from error
-    if not _is_at(fd, path):
+    if not is_at(fd, path):
         raise SessionError(f"{path} was moved or deleted while it was opened", hint="Try again.")
     with contextlib.suppress(OSError):  # the lock itself is the flock
         _write_holder(path, disk)
@@ -61,7 +64,8 @@ def lock_path(path: str) -> str:
     return path.removesuffix(".jsonl") + ".lock"
 
 
-def _is_at(fd: int, path: str) -> bool:
+def is_at(fd: int, path: str) -> bool:
+    """Whether an open file is the one that has this name."""
     try:
         at_path = os.stat(path)
     except OSError:

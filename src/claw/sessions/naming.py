@@ -23,6 +23,8 @@ def blobs_named(entry: Entry) -> Iterator[str]:
     match entry:
         case PromptInstalled():
             yield from (entry.system, entry.tools, entry.rules, entry.hooks)
+            if entry.instructions:
+                yield entry.instructions
         case ReplyReceived(wire=digest) | ToolFinished(spilled=digest) if digest:
             yield digest
         case Checkpointed(before=str(digest)):

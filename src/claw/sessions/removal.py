@@ -99,7 +99,11 @@ def _size_of(path: str, _: Disk) -> int:
 
 def _beside(path: str) -> list[str]:
     directory, name = os.path.split(path)
-    return [os.path.join(directory, n) for n in _listed(directory) if n.startswith(f"{name}.")]
+    return [
+        os.path.join(directory, other)
+        for other in _listed(directory)
+        if other.startswith(f"{name}.") and not other.endswith(_SUFFIX)  # that is a session
+    ]
 
 
 def _delete_files(path: str, disk: Disk) -> int:
@@ -127,6 +131,8 @@ def _delete_leftovers(directory: str, limit: float, disk: Disk) -> int:
 
 def _owner(name: str) -> str:
     """The journal that a file belongs to; the name itself where it is none of ours."""
+    if name.endswith(_SUFFIX):
+        return name
     if name.endswith((".blobs", ".lock")):
         return name.rpartition(".")[0] + _SUFFIX
     head, suffix, rest = name.partition(f"{_SUFFIX}.")

@@ -105,7 +105,8 @@ def verify(path: str) -> Verified:
 def salvage(path: str, *, now: Callable[[], float], disk: Disk) -> Salvaged:
     """Put a journal of all that can be read in the place of a damaged one.
 
-    Records are kept as they are; a text whose blob is lost becomes a mark that names it.
+    Records are kept as they are, those of a newer claw too; a text whose blob is lost
+    becomes a mark that names it. Where nothing can be read, nothing is changed.
     The damaged file stays as ``<file>.damaged-<time>``. ``now`` gives seconds since the
     epoch. Raises ``SessionNotFound``, ``SessionLocked``, ``SessionError``.
     """
@@ -142,6 +143,9 @@ def _salvage(path: str, now: Callable[[], float], disk: Disk) -> Salvaged:
         if not lost:
             disk.unlink(temporary)
             return Salvaged(path, kept, (), "")
+        if not kept:
+            disk.unlink(temporary)
+            raise SessionError(f"nothing in {path} can be read", hint="Nothing was changed.")
         try:
             disk.link(path, damaged)
         except OSError:  # a file system without hard links
@@ -164,10 +168,10 @@ def _readable(path: str, lost: list[Damage]) -> Iterator[bytes]:
 
     for line in _lines(path, get):
         end = line.end
-        if line.error is not None:
-            lost.append(Damage(line.number, _said(line.error)))
-        elif line.record is None:
+        if line.error is None and line.record is None:
             continue
+        if line.error is not None and not isinstance(line.error, SessionTooNew):
+            lost.append(Damage(line.number, str(line.error)))
         for raw, seq in _records_of(line, directory):
             if seq > last:
                 last = seq

@@ -14,6 +14,7 @@ import msgspec
 
 from claw.types.effects import Effect, Execute, WritePath
 from claw.types.events import Delta
+from claw.types.hooks import HookOutcome
 from claw.types.messages import AssistantBlock, AssistantMessage, ResultBlock, UserBlock
 from claw.types.permissions import Behavior, PermissionMode, Rule
 from claw.types.results import Failure, StopReason
@@ -72,24 +73,32 @@ class SessionStarted(_Base, frozen=True, tag="session_started"):
 
 
 class PromptInstalled(_Base, frozen=True, tag="prompt_installed"):
-    """What stands before the conversation; each field is a blob's digest."""
+    """What stands before the conversation; each field is a blob's digest.
+
+    ``instructions`` is the part of ``system`` that came from instruction files, if any.
+    """
 
     system: str
     tools: str
     rules: str
     hooks: str
     reason: Literal["start", "compaction", "model", "tools", "instructions"]
+    instructions: str = ""
 
 
 Origin = Literal["user", "sdk", "acp", "internal", "subagent"]
 
 
 class TurnStarted(_Base, frozen=True, tag="turn_started"):
-    """``turn`` counts from 1. ``limits`` are those in force, by name."""
+    """``turn`` counts from 1. ``limits`` are those in force, by name, in their order.
+
+    ``mode`` is the permission mode that the turn began with.
+    """
 
     turn: int
     origin: Origin = "user"
     limits: dict[str, float] = {}
+    mode: PermissionMode = "default"
 
 
 class UserMessaged(_Base, frozen=True, tag="user_message"):
@@ -106,12 +115,17 @@ class Digests(msgspec.Struct, frozen=True):
 
 
 class StepRequested(_Base, frozen=True, tag="step_requested"):
-    """``step`` counts the turn's steps from 1, ``attempt`` the tries of this one."""
+    """``step`` counts the turn's steps from 1, ``attempt`` the tries of this one.
+
+    ``model``, ``max_tokens`` and ``effort`` are what was asked for, as in ``Sampling``.
+    """
 
     step: int
     model: str
     attempt: int
     digests: Digests
+    max_tokens: int | None = None
+    effort: str = ""
 
 
 class Retried(_Base, frozen=True, tag="retried"):
@@ -154,6 +168,8 @@ class ReplyReceived(_Base, frozen=True, tag="reply_received"):
 
 
 class HookFinished(_Base, frozen=True, tag="hook_finished"):
+    """One hook that ran. The last one of a firing has what all of them came to, ``merged``."""
+
     event: str
     hook: str
     outcome: str
@@ -161,10 +177,14 @@ class HookFinished(_Base, frozen=True, tag="hook_finished"):
     messages: tuple[str, ...] = ()
     exit_code: int | None = None
     ms: int = 0
+    merged: HookOutcome | None = None
 
 
 class DecisionMade(_Base, frozen=True, tag="decision_made"):
-    """``asked``: a person was asked, and ``answer`` is what they said."""
+    """``asked``: a person was asked, and ``answer`` is what they said.
+
+    ``input`` is what the call's input was changed to before the answer was yes.
+    """
 
     call_id: str
     decision: Behavior
@@ -172,6 +192,7 @@ class DecisionMade(_Base, frozen=True, tag="decision_made"):
     source: str
     asked: bool = False
     answer: str = ""
+    input: dict[str, Any] | None = None
 
 
 class ToolIntended(_Base, frozen=True, tag="tool_intended"):
@@ -195,6 +216,8 @@ class ToolFinished(_Base, frozen=True, tag="tool_finished"):
     """``spilled`` is the blob with the whole text where ``content`` was clipped.
 
     ``display`` is what a person was shown instead of the content, where it differs.
+    The last ``added`` characters of the whole text are what hooks and people said of the
+    call; ``omitted`` bytes of the tool's output were lost before.
     """
 
     call_id: str
@@ -203,6 +226,8 @@ class ToolFinished(_Base, frozen=True, tag="tool_finished"):
     ms: int = 0
     spilled: str = ""
     display: str = ""
+    added: int = 0
+    omitted: int = 0
 
 
 class Checkpointed(_Base, frozen=True, tag="checkpointed"):

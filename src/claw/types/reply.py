@@ -22,7 +22,7 @@ from claw.types.messages import (
 )
 from claw.types.usage import Usage
 
-__all__ = ["CUT_BY_LIMIT", "ENDED_WELL", "REFUSED", "Reply", "assemble"]
+__all__ = ["CUT_BY_LIMIT", "ENDED_WELL", "FINAL", "REFUSED", "UNFINISHED", "Reply", "assemble"]
 
 CUT_BY_LIMIT = frozenset({"max_tokens", "model_context_window_exceeded"})
 """Stop reasons that cut the last block."""
@@ -31,6 +31,21 @@ ENDED_WELL = frozenset({"end_turn", "stop_sequence", "stop"})
 """Stop reasons of a reply that is what the model had to say."""
 
 REFUSED = frozenset({"refusal", "content_filter"})
+
+FINAL = CUT_BY_LIMIT | REFUSED
+"""Stop reasons that a later one in the same stream does not take back."""
+
+UNFINISHED = frozenset(
+    {
+        "cancelled",
+        "in_progress",
+        "incomplete",
+        "malformed_function_call",
+        "queued",
+        "unexpected_tool_call",
+    }
+)
+"""Stop reasons, in lower case, by which a server says that the calls are not whole."""
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -16,6 +16,8 @@ __all__ = [
     "Failure",
     "Restored",
     "StopReason",
+    "StoredSession",
+    "TurnResult",
     "TurnSummary",
     "final_assistant_text",
     "format_auto_compaction_notice",
@@ -97,6 +99,43 @@ class TurnSummary(msgspec.Struct, frozen=True):
     def auto_compaction(self) -> AutoCompactionEvent | None:
         """The last compaction of the turn."""
         return self.compactions[-1] if self.compactions else None
+
+
+class TurnResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What ``QueryEngine.submit_message`` comes to.
+
+    ``output`` is the final text, one JSON document with structured output; where the turn
+    did not complete, it ends with what was wrong. ``usage`` is the session's sum,
+    ``turn_usage`` this turn's. ``matched_commands`` and ``matched_tools`` are names.
+    """
+
+    schema: int = 1
+    prompt: str
+    output: str
+    matched_commands: tuple[str, ...] = ()
+    matched_tools: tuple[str, ...] = ()
+    permission_denials: tuple[PermissionDenial, ...] = ()
+    usage: Usage = Usage()
+    turn_usage: Usage = Usage()
+    stop_reason: StopReason = "completed"
+    session_id: str = ""
+
+
+class StoredSession(msgspec.Struct, frozen=True):
+    """A session as ``load_session`` gives it: a view folded from its entries.
+
+    ``messages`` are the prompts, oldest first; ``outputs`` and ``stop_reasons`` have one item
+    for each turn, also for one whose prompt a hook blocked. ``input_tokens`` includes what was
+    read from or written to a prompt cache.
+    """
+
+    session_id: str
+    messages: tuple[str, ...]
+    outputs: tuple[str, ...]
+    stop_reasons: tuple[StopReason, ...]
+    permission_denials: tuple[PermissionDenial, ...]
+    input_tokens: int
+    output_tokens: int
 
 
 def final_assistant_text(summary: TurnSummary) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from claw.errors import OutputLimitTooHigh
 from claw.types.effects import WritePath
 from claw.types.entries import (
     Checkpointed,
@@ -25,6 +26,7 @@ from claw.types.entries import (
     RuleAdded,
     SessionStarted,
     Steered,
+    StepRequested,
     Titled,
     ToolFinished,
     ToolIntended,
@@ -67,8 +69,9 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     ``steps`` and ``turn_usage`` are of that turn, ``replied`` is the step whose reply
     was last put into the transcript, and ``touched`` says that a call
     of it was to change something. ``intended`` are calls that were
-    to run and have no result yet; ``checkpoints`` are files as they were before a turn
-    changed them, those of the last turn from ``turn_checkpoints`` on; ``before_recovery``
+    to run and have no result yet; ``most_output`` is the output limit that fitted after a
+    refusal (``lowering``: the next request tries one); ``checkpoints`` are files as they
+    were before a turn changed them, those of the last turn from ``turn_checkpoints`` on; ``before_recovery``
     is the conversation without the compactions that no complete reply has confirmed yet.
     """
 
@@ -97,6 +100,8 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     intended: dict[str, ToolIntended] = {}
     before_recovery: Transcript | None = None
     compactions: int = 0
+    lowering: bool = False
+    most_output: int | None = None
 
     def fold(self, entry: Entry) -> SessionState:
         """The state after one more entry. Pure, total: unknown entries change nothing."""
@@ -107,8 +112,11 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
                 return self._said(lambda t: t.user(UserMessage(entry.content), asks=False))
             case ReplyReceived():
                 return self._replied(entry)
-            case Retried() if entry.step == self.replied:
-                return self._taken_back()
+            case Retried():
+                state = self._taken_back() if entry.step == self.replied else self
+                return replace(state, lowering=entry.error == OutputLimitTooHigh.kind)
+            case StepRequested() if self.lowering:
+                return replace(self, lowering=False, most_output=entry.max_tokens)
             case ToolIntended():
                 return replace(
                     self,
@@ -239,6 +247,7 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
             transcript=transcript,
             before_recovery=before if entry.provisional else self.before_recovery,
             compactions=self.compactions + 1,
+            most_output=None,
             usage=self.usage + entry.usage,
             turn_usage=self.turn_usage + entry.usage,
             context=size,

@@ -68,6 +68,15 @@ def test_money_is_not_waited_for(status, text):
         ("the maximum context length is 4096 tokens, you sent 5000", 4096),
         ("Input length (9000) exceeds the context window of this model", None),
         ("5000 tokens exceed the available context size (4096 tokens)", 4096),
+        ("The decoder prompt (length 9000) is longer than the maximum model length of 8192.", None),
+        ("Trying to keep the first 9000 tokens when context the overflows.", None),
+        ("`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 and 500", None),
+        ("`inputs` must have less than 4096 tokens. Given: 5000", None),
+        ("tokens in request more than max tokens allowed: 5000 > 4096", None),
+        ("too many tokens: size limit exceeded by 2000 tokens. Try shorter inputs.", None),
+        ("输入的长度超过模型的最大上下文", None),
+        ("Prompt 超出上下文长度限制", None),
+        ("输入内容过长，请缩短后重试", None),
     ],
 )
 def test_overflow_in_many_words(text, limit):
@@ -116,6 +125,26 @@ def test_tokens_a_minute_are_no_overflow():
             16384,
         ),
         ("'max_tokens' is too large: 20000. The window is 32768 (20000 > 32768 - 15000)", 17768),
+        (
+            "the maximum context length is 9000 tokens. However, you requested 10000 tokens "
+            "(4000 in the messages, 6000 in the completion). Please reduce the length.",
+            5000,
+        ),
+        (
+            "The maximum context length is 9000 tokens, you requested about 12000 tokens "
+            "(2000 of text input, 1000 of tool input, 9000 in the output).",
+            6000,
+        ),
+        (
+            "the maximum context length is 9000 tokens. However, you requested 8000 output tokens "
+            "and your prompt contains 1500 input tokens, for a total of 9500 tokens.",
+            7500,
+        ),
+        (  # counted only as far as needed
+            "the maximum context length is 9000 tokens. However, you requested 8000 output tokens "
+            "and your prompt contains at least 1001 input tokens, at least 9001 in all.",
+            4000,
+        ),
     ],
 )
 def test_output_limit(text, fits):
@@ -124,9 +153,33 @@ def test_output_limit(text, fits):
     assert error.max_tokens == fits
 
 
-def test_no_room_to_speak_of_is_an_overflow():
-    text = "input length and `max_tokens` exceed context limit: 199990 + 20000 > 200000"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "input length and `max_tokens` exceed context limit: 199990 + 20000 > 200000",
+        "the maximum context length is 90000 tokens. However, you requested 98000 tokens "
+        "(88000 in the messages, 10000 in the completion).",
+        "the maximum context length is 9000 tokens. However, you requested 0 output tokens "
+        "and your prompt contains at least 9001 input tokens.",
+        "the maximum context length is 9000 tokens. However, you requested 600 output tokens "
+        "and your prompt contains at least 8401 input tokens.",
+    ],
+)
+def test_no_room_to_speak_of_is_an_overflow(text):
     assert type(classify_error(400, body(text))) is ContextOverflow
+
+
+def test_a_refused_request_comes_with_advice_for_the_user():
+    for status in (400, 405, 422):
+        assert "try another model" in classify_error(status, body("no")).hint
+
+
+def test_bodies_that_were_read_already():
+    read = {"error": {"message": "prompt is too long", "type": "invalid_request_error"}}
+    assert isinstance(classify_error(400, read), ContextOverflow)
+    assert isinstance(classify_error(400, [read]), ContextOverflow)
+    assert isinstance(classify_error(413, None), ContextOverflow)
+    assert classify_error(503, {}).advice == "retry"
 
 
 @pytest.mark.parametrize(
@@ -194,10 +247,31 @@ def test_server_forbids_a_retry():
         ({"error": "something broke"}, ModelUnavailable),
         ("something broke", ModelUnavailable),
         ({"error": {"type": "authentication_error"}}, AuthenticationFailed),
+        ({"error": {"code": "invalid_prompt", "message": "no"}}, RequestRejected),
+        ({"error": {"code": "image_too_large", "message": "no"}}, RequestRejected),
+        ({"error": {"type": "BadRequestError", "message": "no"}}, RequestRejected),
+        ({"error": {"code": "content_policy_violation", "message": "no"}}, RequestRejected),
+        ({"error": {"status": "INVALID_ARGUMENT", "message": "no"}}, RequestRejected),
+        ({"error": {"status": "PERMISSION_DENIED", "message": "no"}}, AuthenticationFailed),
+        ({"error": {"code": "server_error", "message": "no"}}, ModelUnavailable),
+        ({"error": {"code": "vector_store_timeout", "message": "no"}}, ModelUnavailable),
     ],
 )
 def test_errors_inside_a_stream(event, kind):
     assert type(classify_event(event)) is kind
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        ({"error": {"type": "overloaded_error", "message": "busy"}}, "busy (overloaded_error)"),
+        ({"error": {"code": 503, "message": "busy"}}, "busy (status 503)"),
+        ("busy", "busy (no status)"),
+        ({"type": "error", "error": {"message": "busy"}}, "busy (no status)"),
+    ],
+)
+def test_no_status_is_told_that_nobody_sent(event, told):
+    assert classify_event(event).message == told
 
 
 @pytest.mark.parametrize(

@@ -274,3 +274,12 @@ def test_different_models_stay_different():
     assert canonical("claude-sonnet-4") != canonical("claude-sonnet-4-5")
     assert lookup("claude-haiku-4.5") == lookup("claude-haiku-4-5-20251001")
     assert lookup("never-heard-of").window is None
+
+
+@pytest.mark.parametrize("pasted", ["sk-s3cret-key", "gsk_s3cretkey", "s3cret key"])
+def test_a_key_that_stands_where_its_variable_belongs_is_not_shown(pasted):
+    box = Profile("openai-chat", "https://box.test/v1", api_key_env=pasted)
+    with pytest.raises(ConfigError) as raised:
+        resolve("box/m", env={}, profiles={"box": box})
+    assert "s3cret" not in raised.value.message + raised.value.hint
+    assert "providers.box.apiKeyEnv" in raised.value.hint

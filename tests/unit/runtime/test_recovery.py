@@ -142,14 +142,17 @@ async def test_no_room_for_an_answer_of_any_size_is_an_overflow() -> None:
 
 
 async def test_an_interrupt_on_the_way_leaves_the_conversation_as_it_was() -> None:
-    gate = Gate()
-    runtime, _ = with_compactor(*steps(6), TOO_LONG, waits(gate, says("never")))
+    gate, journal = Gate(), MemoryJournal()
+    script = [*steps(6), TOO_LONG, waits(gate, says("never")), says("next")]
+    runtime, _ = with_compactor(*script, journal=journal)
     running = asyncio.ensure_future(runtime.run_turn("the request"))
     await gate.reached()
     runtime.interrupt()
     summary = await running
     assert (summary.stop_reason, summary.compactions) == ("interrupted", ())
     assert len(runtime.state.transcript.messages) == 1 + 2 * 6
+    assert sum(isinstance(entry, RecoveryFailed) for entry in journal.entries) == 1
+    assert final_assistant_text(await runtime.run_turn("again")) == "next"
 
 
 @pytest.mark.parametrize(

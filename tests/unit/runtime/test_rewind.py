@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claw.errors import SessionError
@@ -345,6 +345,7 @@ BY_HAND = st.tuples(st.just("hand"), NAMES, st.sampled_from(["", "6", "7"]))
 BACK = st.tuples(st.just("back"), st.integers(0, 9), st.sampled_from(["both", "files", "undone"]))
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(WRITES, WRITES, BACK), max_size=14))
 def test_any_way_back_leads_to_the_files_and_words_of_that_time(
     steps: list[tuple[str, Any, str]],
@@ -352,6 +353,7 @@ def test_any_way_back_leads_to_the_files_and_words_of_that_time(
     asyncio.run(go_back_and_forth(steps))
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(WRITES, BY_HAND, BACK), max_size=14))
 def test_any_rewind_can_be_undone_whatever_a_person_did(steps: list[tuple[str, Any, str]]) -> None:
     asyncio.run(go_back_and_forth(steps))

@@ -596,6 +596,14 @@ async def test_retries_wait_longer_each_time_and_respect_the_server() -> None:
     assert [e.delay for e in journal.entries if isinstance(e, Retried)] == clock.sleeps
 
 
+async def test_a_server_that_names_no_time_is_not_asked_again_at_once() -> None:
+    clock = FakeClock()
+    now = fails(ModelUnavailable("slow down", retry_after=0.0))
+    summary = await conversation(ScriptedModel([now, now, says("ok")]), clock=clock).run_turn("go")
+    assert summary.stop_reason == "completed"
+    assert clock.sleeps == [0.375, 0.75]
+
+
 @pytest.mark.parametrize(
     "error", [ModelUnavailable("b", retry_after=7200), AuthenticationFailed("x")]
 )
@@ -771,3 +779,12 @@ async def test_a_call_that_the_server_handed_out_as_text_is_no_success(stop: str
     assert summary.error is not None
     assert (summary.stop_reason, summary.error.kind) == ("error", "unparsed_call")
     assert "look" in summary.error.message
+
+
+async def test_an_output_limit_that_fitted_is_kept_and_halved_when_it_does_not_any_more() -> None:
+    too_much = [fails(OutputLimitTooHigh("too much", max_tokens=n)) for n in (4000, 3000)]
+    look = calls(("look", {}))
+    model = ScriptedModel([too_much[0], look, look, too_much[1], look, says("done")])
+    await conversation(model, [FakeTool("look")]).run_turn("go")
+    limits = [request.sampling.max_tokens for request in model.requests]
+    assert limits == [None, 4000, 4000, 4000, 1500, 1500]

@@ -143,6 +143,13 @@ def test_deleting_takes_everything_and_nothing_else(tmp_path: Path) -> None:
     assert load(str(other)).records == 2
 
 
+def test_a_session_with_a_like_name_is_no_part_of_another(tmp_path: Path) -> None:
+    path = write(tmp_path / "s1.jsonl", [start()])
+    others = [write(tmp_path / f"s1.jsonl{end}.jsonl", [start()]) for end in ("", ".torn-1")]
+    delete(str(path), disk=SystemDisk())
+    assert sorted(tmp_path.glob("*.jsonl")) == sorted(others)
+
+
 def test_a_session_in_use_is_not_deleted(tmp_path: Path) -> None:
     journal = FileJournal(str(tmp_path / "s1.jsonl"), now=now, disk=SystemDisk())
     journal.append(start())

@@ -160,6 +160,29 @@ def test_going_on_with_nothing_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_journal_that_was_deleted_takes_nothing(tmp_path: Path) -> None:
+    path, other = tmp_path / "s1.jsonl", tmp_path / "other.jsonl"
+    for take_away in (path.unlink, lambda: other.rename(path)):
+        journal = FileJournal(str(path), now=now, disk=SystemDisk())
+        journal.append(START)
+        other.write_text("")
+        take_away()
+        with pytest.raises(SessionError, match="deleted or replaced"):
+            journal.append(said("lost"))
+        journal.close()
+    assert path.read_text() == ""
+
+
+def test_a_journal_that_was_moved_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "s1.jsonl"
+    journal = FileJournal(str(path), now=now, disk=SystemDisk())
+    journal.append(START)
+    moved = path.rename(tmp_path / "s2.jsonl")
+    journal.append(said("kept"))
+    journal.close()
+    assert entries(moved) == [START, said("kept")]
+
+
 def test_a_closed_journal_takes_nothing(tmp_path: Path) -> None:
     journal = FileJournal(str(tmp_path / "s1.jsonl"), now=now, disk=SystemDisk())
     journal.append(START)

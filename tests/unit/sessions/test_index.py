@@ -46,7 +46,16 @@ def cwd(tmp_path: Path) -> str:
     return str(tmp_path / "work")
 
 
-def make(home: str, cwd: str, id: str, *, age: int = 0, bulk: int = 0, title: str = "") -> str:
+def make(
+    home: str,
+    cwd: str,
+    id: str,
+    *,
+    age: int = 0,
+    bulk: int = 0,
+    title: str = "",
+    ends: bool = True,
+) -> str:
     path = session_path(home, cwd, id)
     journal = FileJournal(path, now=lambda: 0.0, disk=SystemDisk())
     journal.append(SessionStarted(id, "0", cwd, CREATED, schema=1))
@@ -56,7 +65,8 @@ def make(home: str, cwd: str, id: str, *, age: int = 0, bulk: int = 0, title: st
         journal.append(ToolFinished("c", (Text("x" * 9000),), "ok"))
     if title:
         journal.append(Titled(title))
-    journal.append(TurnEnded(1, "completed", 1, Usage()))
+    if ends:
+        journal.append(TurnEnded(1, "completed", 1, Usage()))
     journal.close()
     os.utime(path, (10_000 - age, 10_000 - age))
     return path
@@ -104,6 +114,17 @@ def test_what_is_not_there_is_not_found(home: str, cwd: str, ref: str) -> None:
             find(home, cwd, ref)
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_the_id_of_another_directory_is_known(home: str, cwd: str, others: int) -> None:
+    path = make(home, cwd, "aa-1")
+    here = os.path.dirname(cwd)
+    for number in range(others):
+        make(home, here, f"bb-{number}")
+    with pytest.raises(SessionNotFound) as caught:
+        find(home, here, "aa-1")
+    assert caught.value.hint.endswith(f"--resume {path}")
+
+
 @given(st.text(max_size=20))
 def test_no_id_leads_out_of_the_directory(id: str) -> None:
     try:
@@ -123,6 +144,18 @@ def test_empty_and_foreign_files_are_no_sessions(home: str, cwd: str) -> None:
     assert [s.id for s in list_sessions(home, cwd)] == ["aa-1"]
 
 
+def test_odd_neighbours_hide_no_session(home: str, cwd: str) -> None:
+    path = make(home, cwd, "aa-1", age=60)
+    directory = Path(path).parent
+    (directory / "loop.jsonl").symlink_to(directory / "loop.jsonl")
+    (directory / "nowhere.jsonl").symlink_to(directory / "nothing")
+    os.mkfifo(directory / "pipe.jsonl")
+    (directory / "zeros.jsonl").write_bytes(b"\0" * 200_000)
+    (directory / "blank.jsonl").write_bytes(b"\n" * 50)
+    assert find(home, cwd, "latest") == path
+    assert [s.id for s in list_sessions(home, cwd)] == ["aa-1"]
+
+
 def test_a_session_that_was_killed_at_its_first_record_is_none(home: str, cwd: str) -> None:
     path = make(home, cwd, "aa-1", age=60)
     Path(path).with_name("bb-1.jsonl").write_bytes(Path(path).read_bytes()[:40])
@@ -138,6 +171,22 @@ def test_the_list_tells_what_a_session_is_about(home: str, cwd: str) -> None:
     assert (short.created, short.problem) == (CREATED, "")
     assert (titled.title, titled.path, titled.size) == ("A good title", path, os.path.getsize(path))
     assert titled.updated == "1970-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize("bulk", [30, 400])
+def test_a_long_turn_that_has_not_ended_counts(home: str, cwd: str, bulk: int) -> None:
+    make(home, cwd, "long", bulk=bulk, ends=False)
+    (long,) = list_sessions(home, cwd)
+    assert (long.turns, long.updated, long.problem) == (1, "1970-01-01T00:00:00.000Z", "")
+
+
+def test_a_last_record_of_nearly_the_largest_size(home: str, cwd: str) -> None:
+    path = make(home, cwd, "large", ends=False)
+    journal, _ = FileJournal.continue_from(path, now=lambda: 60.0, disk=SystemDisk())
+    journal.append(UserMessaged(tuple(Text("x" * 60_000) for _ in range(16))))
+    journal.close()
+    (large,) = list_sessions(home, cwd)
+    assert (large.turns, large.updated) == (1, "1970-01-01T00:01:00.000Z")
 
 
 def test_a_damaged_session_is_listed_with_its_problem(home: str, cwd: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
@@ -174,6 +174,7 @@ def assert_loads_as_prefix(path: Path, content: bytes, entries: list[Entry]) -> 
     assert_paired(loaded.state.transcript.messages)
 
 
+@settings(deadline=None)
 @given(any_entry, st.integers(1, 2**53))
 def test_a_line_gives_back_its_entry(entry: Entry, seq: int) -> None:
     line = encode_record(entry, seq=seq, id=f"e{seq}", parent="e0", at=AT)
@@ -183,6 +184,7 @@ def test_a_line_gives_back_its_entry(entry: Entry, seq: int) -> None:
     assert (record.seq, record.id, record.parent, record.at) == (seq, f"e{seq}", "e0", AT)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(texts, json_values, max_size=4))
 def test_an_unknown_kind_is_copied_with_all_its_fields(fields: dict[str, Any]) -> None:
     common = {"crc", "v", "seq", "id", "parent", "at"}
@@ -198,6 +200,7 @@ def test_an_unknown_kind_is_copied_with_all_its_fields(fields: dict[str, Any]) -
     assert {k: v for k, v in held.items() if k not in common} == fields
 
 
+@settings(deadline=None)
 @given(any_entry, st.data())
 def test_every_flipped_bit_of_a_line_is_noticed(entry: Entry, data: st.DataObject) -> None:
     line = bytearray(encode_record(entry, seq=1, id="e1", parent="", at=AT))
@@ -225,6 +228,7 @@ def test_every_prefix_of_a_journal_loads(tmp_path: Path) -> None:
         assert_loads_as_prefix(tmp_path / "cut.jsonl", whole[:length], entries)
 
 
+@settings(deadline=None)
 @given(sessions(), st.data())
 def test_any_prefix_of_any_journal_loads(
     tmp_path_factory: pytest.TempPathFactory, entries: list[Entry], data: st.DataObject
@@ -235,6 +239,7 @@ def test_any_prefix_of_any_journal_loads(
     assert_loads_as_prefix(directory / "cut.jsonl", whole[:length], entries)
 
 
+@settings(deadline=None)
 @given(sessions())
 def test_a_journal_loads_to_what_was_folded_live(
     tmp_path_factory: pytest.TempPathFactory, entries: list[Entry]
@@ -244,6 +249,7 @@ def test_a_journal_loads_to_what_was_folded_live(
     assert load(str(path)).state == folded(entries)
 
 
+@settings(deadline=None)
 @given(sessions().filter(bool), st.data())
 def test_a_flipped_bit_stops_the_load_or_is_reported(
     tmp_path_factory: pytest.TempPathFactory, entries: list[Entry], data: st.DataObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from claw.sessions.journal import FileJournal, MemoryJournal
@@ -107,6 +107,7 @@ def test_both_journals_know_the_past(tmp_path: Path) -> None:
     file.close()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 40) | st.text("abc", min_size=1, max_size=2), max_size=25))
 def test_rewinds_are_as_if_all_had_been_kept(steps: list[int | str]) -> None:
     memory = MemoryJournal(now=now)

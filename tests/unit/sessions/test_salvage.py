@@ -157,6 +157,27 @@ def test_what_a_newer_claw_wrote_is_kept_word_for_word(tmp_path: Path) -> None:
     assert path.read_bytes().endswith(newer)
 
 
+def test_what_a_newer_claw_wrote_is_no_damage(tmp_path: Path) -> None:
+    path = write(tmp_path / "s1.jsonl", ENTRIES)
+    rest = b'"v":1,"seq":5,"id":"e5","kind":"titled","name":"of a field that is new"}'
+    with path.open("ab") as file:
+        file.write(b'{"crc":"%08x",%b\n' % (zlib.crc32(rest), rest))
+    before = path.read_bytes()
+    done = salvage(str(path), now=now, disk=SystemDisk())
+    assert (done.kept, done.lost, done.damaged) == (5, (), "")
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["s1.jsonl"]
+
+
+def test_where_nothing_can_be_read_nothing_is_changed(tmp_path: Path) -> None:
+    path = write(tmp_path / "s1.jsonl", ENTRIES)
+    path.write_bytes(before := path.read_bytes().replace(b'{"crc":"', b'{"crc": "'))
+    with pytest.raises(SessionError, match="can be read"):
+        salvage(str(path), now=now, disk=SystemDisk())
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["s1.jsonl"]
+
+
 def test_a_session_in_use_is_not_salvaged(tmp_path: Path) -> None:
     journal = FileJournal(str(tmp_path / "s1.jsonl"), now=now, disk=SystemDisk())
     journal.append(start())
@@ -204,7 +225,7 @@ def test_a_salvage_that_fails_leaves_the_old_file_or_the_new_one(
     raise AssertionError("the fault was always hit")
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.sets(st.integers(0, len(every_kind()) - 1)))
 def test_whatever_records_are_lost_the_rest_is_a_valid_session(lost: set[int]) -> None:
     folder = Path(tempfile.mkdtemp())

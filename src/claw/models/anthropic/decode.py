@@ -21,6 +21,7 @@ from claw.types.events import (
     ToolInputDelta,
 )
 from claw.types.messages import Opaque, RedactedThinking, Thinking, ToolUse
+from claw.types.reply import FINAL
 from claw.types.usage import Usage
 
 __all__ = ["CITATIONS", "PROVIDER", "AnthropicDecoder"]
@@ -141,7 +142,8 @@ class AnthropicDecoder:
         self._tally(value.get("usage"))
 
     def _ending(self, source: dict[str, Any]) -> None:
-        self._stop = str(source.get("stop_reason") or "") or self._stop
+        if self._stop not in FINAL:
+            self._stop = str(source.get("stop_reason") or "") or self._stop
         for name in ("stop_sequence", "stop_details", "container"):
             if source.get(name) is not None:
                 self._metadata[name] = mend_all(source[name])

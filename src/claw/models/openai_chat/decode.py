@@ -21,6 +21,7 @@ from claw.types.events import (
     ToolInputDelta,
 )
 from claw.types.messages import Thinking
+from claw.types.reply import FINAL
 from claw.types.usage import Usage
 
 __all__ = ["ChatDecoder"]
@@ -49,7 +50,9 @@ _STOPS = {
 }
 """Finish reasons in the vocabulary of ``Reply``; others keep their name."""
 
-_BROKEN = frozenset({"error", "network_error", "insufficient_system_resource"})
+_BROKEN = frozenset(
+    {"abort", "aborted", "cancelled", "error", "insufficient_system_resource", "network_error"}
+)
 """Finish reasons by which a server says that it failed, not that the model ended."""
 
 _ENDS = frozenset({"stop", "stop_sequence", ""})
@@ -161,10 +164,11 @@ class ChatDecoder:
                     out.append(ToolInputDelta(grown[0], mend(grown[1])))
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason and reason != "null":
-            if reason in _BROKEN:
+            if reason.lower() in _BROKEN:
                 error = choice.get("error") or f"the server ended the reply with {reason!r}"
                 raise _as_unavailable(error)
-            self._finish = mend(reason)
+            if _STOPS.get(self._finish.lower()) not in FINAL:
+                self._finish = mend(reason)
 
     def _is_first(self, delta: Any) -> bool:
         """No deltas at all: a server that streams one whole message."""

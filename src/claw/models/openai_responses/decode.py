@@ -75,6 +75,7 @@ class ResponsesDecoder:
         self._started: MessageStart | None = None
         self._usage: Usage | None = None
         self._refused = False
+        self._cut_call = False
         self._written: list[str] = []
         self._call_fields: dict[str, Any] = {}
         self._ended = False
@@ -161,6 +162,8 @@ class ResponsesDecoder:
             return mend(status)  # queued, cancelled: shown by name
         if self._refused:
             return "refusal"
+        if self._cut_call:
+            return "max_tokens"
         return "tool_use" if self._items.calls else "stop"
 
     def _cut_short(self, out: list[AssistantEvent]) -> None:
@@ -292,6 +295,7 @@ class ResponsesDecoder:
 
     def _call(self, item: Item) -> list[AssistantEvent]:
         raw, field = item.raw, _ARGUMENTS[item.kind]
+        self._cut_call = self._cut_call or raw.get("status") == "incomplete"
         name, id = raw.get("name"), raw.get("call_id") or raw.get("id")
         arguments = (_as_text(raw.get(field)) if item.whole else "") or "".join(item.texts(field))
         if extra := {name: mend_all(raw[name]) for name in CALL_FIELDS if raw.get(name)}:
