@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from claw.replay.trajectory import diff, dumps
+from claw.testing.plugin import check_golden
+from tests.replayed import sessions_replay
+
+__all__ = ["sessions_replay"]
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -16,10 +19,6 @@ PROJECT = Path(__file__).resolve().parent.parent
 def _empty_home(tmp_path_factory: pytest.TempPathFactory) -> None:
     """No test sees or changes the home of whoever runs it."""
     os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--claw-update", action="store_true", help="rewrite golden files")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,13 +44,6 @@ def golden(request: pytest.FixtureRequest) -> Callable[[dict[str, Any]], None]:
 
     def check(record: dict[str, Any]) -> None:
         name = request.node.name.removeprefix("test_")
-        path = Path(request.path).parent / "golden" / f"{name}.json"
-        text = dumps(record)
-        if request.config.getoption("--claw-update"):
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        assert path.is_file(), f"no golden file {path.name}: run with --claw-update"
-        changes = diff(path.read_text(encoding="utf-8"), text)
-        assert not changes, f"not as in {path.name} (--claw-update rewrites it):\n{changes}"
+        check_golden(Path(request.path).parent / "golden" / f"{name}.json", record, request.config)
 
     return check

@@ -20,26 +20,56 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from claw.app import open_conversation as open
     from claw.app import run
+    from claw.engine.bootstrap import RuntimeSession, bootstrap_session
+    from claw.engine.query_engine import QueryEngine, QueryEngineConfig
+    from claw.engine.store import TranscriptStore, load_session
+    from claw.engine.turn_loop import run_turn_loop
+    from claw.routing import RoutedMatch, route_prompt
     from claw.runtime.conversation import ConversationRuntime
-    from claw.types.results import TurnSummary, final_assistant_text
+    from claw.types.permissions import PermissionDenial
+    from claw.types.results import StoredSession, TurnResult, TurnSummary, final_assistant_text
     from claw.version import __version__
 
 __all__ = [
     "ConversationRuntime",
+    "PermissionDenial",
+    "QueryEngine",
+    "QueryEngineConfig",
+    "RoutedMatch",
+    "RuntimeSession",
+    "StoredSession",
+    "TranscriptStore",
+    "TurnResult",
     "TurnSummary",
     "__version__",
+    "bootstrap_session",
     "final_assistant_text",
+    "load_session",
     "open",
+    "route_prompt",
     "run",
+    "run_turn_loop",
 ]
 
 _HOMES = {
     "ConversationRuntime": ("claw.runtime.conversation", "ConversationRuntime"),
+    "PermissionDenial": ("claw.types.permissions", "PermissionDenial"),
+    "QueryEngine": ("claw.engine.query_engine", "QueryEngine"),
+    "QueryEngineConfig": ("claw.engine.query_engine", "QueryEngineConfig"),
+    "RoutedMatch": ("claw.routing", "RoutedMatch"),
+    "RuntimeSession": ("claw.engine.bootstrap", "RuntimeSession"),
+    "StoredSession": ("claw.types.results", "StoredSession"),
+    "TranscriptStore": ("claw.engine.store", "TranscriptStore"),
+    "TurnResult": ("claw.types.results", "TurnResult"),
     "TurnSummary": ("claw.types.results", "TurnSummary"),
     "__version__": ("claw.version", "__version__"),
+    "bootstrap_session": ("claw.engine.bootstrap", "bootstrap_session"),
     "final_assistant_text": ("claw.types.results", "final_assistant_text"),
+    "load_session": ("claw.engine.store", "load_session"),
     "open": ("claw.app", "open_conversation"),
+    "route_prompt": ("claw.routing", "route_prompt"),
     "run": ("claw.app", "run"),
+    "run_turn_loop": ("claw.engine.turn_loop", "run_turn_loop"),
 }
 
 

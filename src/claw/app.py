@@ -94,6 +94,7 @@ from claw.workspace.processes import LocalProcesses
 __all__ = [
     "House",
     "Lent",
+    "Today",
     "Wishes",
     "choose_model",
     "furnish",
@@ -102,6 +103,7 @@ __all__ = [
     "run",
     "secrets_of",
     "split_names",
+    "today",
 ]
 
 
@@ -156,10 +158,13 @@ class Wishes(msgspec.Struct, frozen=True):
 class Lent(msgspec.Struct, frozen=True):
     """Parts that a test or a program brings along; None takes the real one.
 
-    ``tools`` are offered besides claw's own.
+    ``name`` is what requests call the lent model; with ``alone`` no other one is asked,
+    whatever the settings name. ``tools`` are offered besides claw's own.
     """
 
     model: ModelClient | None = None
+    name: str = "scripted"
+    alone: bool = False
     clock: Clock | None = None
     ids: Ids | None = None
     disk: Disk | None = None
@@ -223,7 +228,7 @@ async def _furnish(
     loaded = _settings(wishes, cwd)
     lent_choice = ModelChoice("script", "lent", "lent")
     choice = lent_choice if lent.model is not None else choose_model(loaded, wishes.env)
-    choices = (choice, *_fallbacks(choice, loaded, wishes.env))
+    choices = (choice, *(() if lent.alone else _fallbacks(choice, loaded, wishes.env)))
     clock, disk = lent.clock or SystemClock(), lent.disk or SystemDisk()
     ids = lent.ids or SystemIds()
     opened = _open_session(wishes, loaded.homes.config, cwd, clock=clock, ids=ids, disk=disk)
@@ -267,7 +272,11 @@ async def _furnish(
 
     def installed(text: str, reason: Reason) -> PromptInstalled:
         parts = (policy.rules, hooks)
-        return _installed(opened.blobs, redactor, text, tools.specs(), parts, reason=reason)
+        entry = _installed(opened.blobs, redactor, text, tools.specs(), parts, reason=reason)
+        before, section = opened.state.prompt, instructions.section
+        if section is None:
+            return replace(entry, instructions=before.instructions if before else "")
+        return replace(entry, instructions=opened.blobs.put(_utf8(section)) if section else "")
 
     instructions = _Told(system.instructions)
 
@@ -292,7 +301,7 @@ async def _furnish(
         return entries
 
     model = links[0].client if len(links) == 1 else FallbackModel(links, tell)
-    writer = _summarizer(loaded, wishes, opened.blobs, stack)
+    writer = None if lent.alone else _summarizer(loaded, wishes, opened.blobs, stack)
     if writer is not None and loaded.settings.limits.max_budget_usd is not None:
         _refuse_unpriced([Link(writer.client, writer.model)])
     if writer is None and choice.base_url:  # neither a script nor offline, nor lent
@@ -331,7 +340,7 @@ async def _furnish(
         opening=opening,
         prompt=Prompt(system.text, tools.specs()),
         sampling=Sampling(
-            "scripted" if choice.kind == "script" else choice.model,
+            lent.name if choice.kind == "script" else choice.model,
             loaded.settings.max_output_tokens,
             loaded.settings.effort or "",
         ),
@@ -804,11 +813,56 @@ def _installed(
 ) -> PromptInstalled:
     """What stands before the conversation, for the record."""
     # Rules and hook commands are the user's own text: a key may stand in one.
-    kept = [redactor.clean(msgspec.json.encode(part).decode()).encode() for part in parts]
+    kept = [_kept(part, redactor) for part in parts]
     return PromptInstalled(
-        system=blobs.put(system.encode("utf-8", "replace")),
+        system=blobs.put(_utf8(system)),
         tools=blobs.put(msgspec.json.encode(tools)),
         rules=blobs.put(kept[0]),
         hooks=blobs.put(kept[1]),
         reason=reason,
+    )
+
+
+def _kept(part: object, redactor: Redactor) -> bytes:
+    return redactor.clean(msgspec.json.encode(part).decode()).encode()
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+# -- today's parts, for a replay -------------------------------------------------
+
+
+class Today(msgspec.Struct, frozen=True):
+    """What the settings and files of a directory come to now.
+
+    ``instructions`` is the section of the system prompt; ``kept_rules`` and ``kept_hooks``
+    are as a session's record has them.
+    """
+
+    policy: ModePolicy
+    hooks: tuple[HookDeclaration, ...]
+    instructions: str
+    kept_rules: bytes
+    kept_hooks: bytes
+    env: Mapping[str, str]
+    homes: tuple[str, str]
+
+
+def today(wishes: Wishes, specs: Sequence[ToolSpec]) -> Today:
+    """Read them anew. Raises ``ConfigError``."""
+    cwd = _existing_directory(wishes.cwd)
+    loaded = _settings(wishes, cwd)
+    policy, _ = _policy(loaded, specs)
+    hooks, _ = _hooks(loaded)
+    redactor = KnownSecrets(secrets_of(loaded, wishes.env))
+    return Today(
+        policy=policy,
+        hooks=hooks,
+        instructions=instructions_section(_found(loaded, cwd).instructions),
+        kept_rules=_kept(policy.rules, redactor),
+        kept_hooks=_kept(hooks, redactor),
+        env=loaded.settings.env,
+        homes=(loaded.homes.config, loaded.homes.project),
     )

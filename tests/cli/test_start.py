@@ -11,6 +11,7 @@ from claw.version import __version__
 from tests.cli.running import Workplace
 
 NEVER = {
+    *("claw.engine", "claw.routing", "jsonschema", "referencing"),
     *("concurrent.futures.thread", "ctypes", "httpx2", "importlib.metadata", "jinja2"),
     *("multiprocessing", "platformdirs", "prompt_toolkit", "psutil", "pydantic", "pygments"),
     *("rapidfuzz", "rich", "sqlite3", "tempfile", "tomlkit", "unittest", "xml", "yaml"),

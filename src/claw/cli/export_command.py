@@ -17,15 +17,19 @@ from claw.cli.render.story import as_markdown, story
 from claw.cli.sessions_command import home_and_project, screen_here
 from claw.cli.style import harmless
 from claw.cli.times import local_time
-from claw.errors import ConfigError
+from claw.errors import ConfigError, SessionError
+from claw.models.prices import cost
 from claw.policy.redact import KnownSecrets
+from claw.sessions.blobs import blobs_dir, read_blob
 from claw.sessions.index import SessionSummary, find_anywhere, summary_of
 from claw.sessions.load import good_lines, open_journal, read_entries, refuse_foreign
 from claw.sessions.record import OPENING, head_of
 from claw.sessions.writing import put_file, reason
+from claw.viewer.fold import fold
+from claw.viewer.page import page
 from claw.workspace.disk import SystemDisk
 
-__all__ = ["export_session"]
+__all__ = ["cleaner", "export_session", "page_of", "write_whole"]
 
 Clean = Callable[[str], str]
 
@@ -33,16 +37,18 @@ Clean = Callable[[str], str]
 def export_session(given: Mapping[str, Any]) -> int:
     """Write it to stdout or a file, without secrets. Raises ``ClawError``."""
     path = find_anywhere(*home_and_project(given), given["ref"])
-    clean = KnownSecrets(secrets_of(load_as_given(given), os.environ)).clean
+    clean = cleaner(given)
     refuse_foreign(path)
     elsewhere: list[int] = []
     if given["output_format"] == "jsonl":
         pieces = _lines(path, clean, elsewhere)
+    elif given["output_format"] == "html":
+        pieces = iter((page_of(path, clean),))
     else:
         pieces = _document(path, clean)
     screen = screen_here()
     if given["output"]:
-        _write(given["output"], path, pieces)
+        write_whole(given["output"], path, pieces)
     else:
         for piece in pieces:
             screen.product(piece.decode("utf-8", "replace"))
@@ -52,6 +58,25 @@ def export_session(given: Mapping[str, Any]) -> int:
         text = f"{what} long texts or files beside the session, which are not in the export"
         show_labelled(screen, "warning", text)
     return screen.exit_code(0)
+
+
+def cleaner(given: Mapping[str, Any]) -> Clean:
+    """Takes the secrets of the environment and the settings of today out of a text."""
+    return KnownSecrets(secrets_of(load_as_given(given), os.environ)).clean
+
+
+def page_of(path: str, clean: Clean) -> bytes:
+    """A session as one HTML page. Raises ``SessionError`` where it is damaged."""
+    folder = blobs_dir(path)
+
+    def blob(digest: str) -> bytes | None:
+        try:
+            return read_blob(folder, digest)
+        except SessionError:
+            return None
+
+    told = fold(read_entries(path), clean=clean, blob=blob, price=cost)
+    return page(told).encode()
 
 
 def _document(path: str, clean: Clean) -> Iterator[bytes]:
@@ -99,7 +124,7 @@ def _clean_all(value: Any, clean: Clean) -> Any:
             return value
 
 
-def _write(target: str, source: str, pieces: Iterable[bytes]) -> None:
+def write_whole(target: str, source: str, pieces: Iterable[bytes]) -> None:
     """A new private file, or one in the place of a regular file; whole, or not at all."""
     target = os.path.abspath(os.path.expanduser(target))
     if os.path.realpath(target) == os.path.realpath(source):

@@ -16,7 +16,7 @@ import click
 
 from claw.app import Wishes, split_names
 from claw.cli.asking import confirmed
-from claw.cli.oneshot import Form, run_one_shot
+from claw.cli.oneshot import AnswerCheck, Form, run_one_shot
 from claw.cli.place import working_directory
 from claw.cli.repl import run_repl
 from claw.cli.screen import Screen
@@ -27,19 +27,23 @@ from claw.errors import ConfigError
 from claw.policy.rules import split_rules
 from claw.types.permissions import MODES
 
-__all__ = ["launch", "wishes_of"]
+__all__ = ["launch", "refuse_broad", "wishes_of"]
 
 MOST_PIPED = 10 * 1024 * 1024  # bytes of stdin
 PIPE_PATIENCE = 3.0  # seconds for a pipe that only adds to a prompt to say something
 
 
 def launch(
-    words: Sequence[str], given: Mapping[str, Any], *, near: Callable[[str], list[str]]
+    words: Sequence[str],
+    given: Mapping[str, Any],
+    *,
+    near: Callable[[str], list[str]],
+    check: AnswerCheck | None = None,
 ) -> int:
     """Do what the command line asks for; the exit code.
 
     Raises ``UsageError`` and ``ClawError``. ``near`` gives commands whose names resemble
-    a word.
+    a word; ``check`` is for the last answer of a single turn.
     """
     _refuse_contradictions(words, given, near)
     wishes = wishes_of(given)
@@ -52,7 +56,9 @@ def launch(
         raise click.UsageError('there is no prompt: give one, as in `claw -p "..."`, or pipe it in')
     if talk and (given["output_format"] != "text" or given["compact"]):
         raise click.UsageError("a conversation has no `--output-format` and no `--compact`")
-    _refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
+    if talk and check is not None:
+        raise click.UsageError("a conversation has no `--json-schema`: use it with a prompt")
+    refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
     debug = given["debug"] or bool(os.environ.get("CLAW_LOG"))
     if talk:
         return _drive(run_repl(wishes, screen, debug=debug))
@@ -62,6 +68,7 @@ def launch(
         partial=given["include_partial_messages"],
         verbose=given["verbose"],
         debug=debug,
+        check=check,
     )
     return _drive(run_one_shot(prompt, wishes, form, screen))
 
@@ -193,7 +200,7 @@ def _piped(patience: float | None, screen: Screen) -> str:
 # -- where -----------------------------------------------------------------------------
 
 
-def _refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
+def refuse_broad(cwd: str, screen: Screen, *, allowed: bool) -> None:
     """The home directory and `/` are too much to hand to an agent without a word."""
     real = os.path.realpath(cwd)
     if allowed or real not in ("/", os.path.realpath(home_directory(os.environ))):

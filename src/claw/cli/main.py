@@ -72,7 +72,8 @@ Write a session as a document, or as its records.
 \b
   claw export latest                         Markdown on stdout
   claw export latest --output talk.md        into a file
-  claw export 20261130 --output-format jsonl the records, one JSON object a line
+  claw export latest --format html -o t.html a page for a browser, in one file
+  claw export 20261130 --format jsonl        the records, one JSON object a line
 
 Known secrets are taken out once more, as they were before the session was written. REF is an id,
 the beginning of one, `latest`, or the path of a session's file.
@@ -217,6 +218,12 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     "--include-partial-messages",
     is_flag=True,
     help="With stream-json: text as it comes, too.",
+)
+@flag(
+    OUTPUT,
+    "--json-schema",
+    metavar="SCHEMA",
+    help="The answer must be a JSON document of it: JSON, or a file.",
 )
 @flag(OUTPUT, "--compact", is_flag=True, help="Only the last answer, at the end.")
 @flag(OUTPUT, "--verbose", is_flag=True, help="Show calls and results on stderr, also in a log.")
@@ -373,7 +380,12 @@ def claw(ctx: click.Context, /, **given: Any) -> int:
         return 0
     from claw.cli.launch import launch
 
-    return launch(ctx.args, given, near=_near_command)
+    check = None
+    if given["json_schema"] is not None:
+        from claw.cli.answer_schema import SchemaAnswer, schema_from
+
+        check = SchemaAnswer(schema_from(given["json_schema"]))
+    return launch(ctx.args, given, near=_near_command, check=check)
 
 
 def shared(command: F) -> F:
@@ -568,9 +580,11 @@ def sessions_prune(ctx: click.Context, /, **given: Any) -> int:
 @click.argument("ref")
 @click.option("--output", "-o", metavar="FILE", help="Instead of stdout.")
 @click.option(
+    "--format",
     "--output-format",
-    type=click.Choice(["markdown", "jsonl"]),
-    help="markdown: to read, the default; jsonl: the records.",
+    "output_format",
+    type=click.Choice(["markdown", "html", "jsonl"]),
+    help="markdown: to read, the default; html: a page, as `claw view` shows; jsonl: the records.",
 )
 @click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
 @at_home
@@ -580,6 +594,181 @@ def export(ctx: click.Context, /, **given: Any) -> int:
     from claw.cli.export_command import export_session
 
     return export_session(_with_outer(ctx, given))
+
+
+@claw.command(add_help_option=False)
+@click.argument("ref")
+@click.option("--output", "-o", metavar="FILE", help="Write the page there.")
+@click.option("--no-open", is_flag=True, help="Only write the page.")
+@as_json("json: one object with the path.")
+@click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
+@at_home
+@help_option
+@click.pass_context
+def view(ctx: click.Context, /, **given: Any) -> int:
+    """Show a session in the browser: turns, calls, changes, decisions, tokens and cost.
+
+    The page is one file that needs nothing else and asks nobody; known secrets are taken out.
+    Without --output it goes to a new file for temporary things that only you can read. In a pipe,
+    its path is printed.
+
+    \b
+      claw view latest
+      claw view 20261130 --output session.html --no-open
+    """
+    from claw.cli.view_command import view_session
+
+    return view_session(_with_outer(ctx, given))
+
+
+def with_a_prompt(command: F) -> F:
+    """What the commands of the deterministic engine have in common."""
+    for option in (
+        click.option("--output-format", type=click.Choice(["text", "json"])),
+        click.option(
+            "--registry",
+            type=click.Choice(["builtin", "live"]),
+            default="builtin",
+            help="builtin: claw's own, the same on every machine; live: what a session offers.",
+        ),
+        click.option(
+            "--limit", type=click.IntRange(min=0), default=5, metavar="N", help="Of matches."
+        ),
+        click.option("--permission-mode", metavar="MODE"),
+        click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON."),
+        click.option("--model", metavar="MODEL", help="Instead of the offline model."),
+        click.option("--cwd", metavar="DIR", help="Work there instead of here."),
+        click.option("--debug", is_flag=True, help="Tell more when something breaks."),
+        click.argument("prompt"),
+    ):
+        command = option(command)
+    return command
+
+
+@claw.command(add_help_option=False)
+@with_a_prompt
+@help_option
+@click.pass_context
+def route(ctx: click.Context, /, **given: Any) -> int:
+    """Show the commands and tools that a prompt speaks of.
+
+    One a line: kind, name, score (100 for a command called by its name, with the slash) and where
+    it comes from, with tabs between. Nothing is run.
+    """
+    from claw.cli.engine_commands import run_route
+
+    return run_route(_with_outer(ctx, given))
+
+
+@claw.command("turn-loop", add_help_option=False)
+@with_a_prompt
+@click.option(
+    "loops", "--max-turns", type=click.IntRange(min=1), metavar="N", help="How many, else 3."
+)
+@click.option(
+    "--engine-max-turns",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How many turns the session accepts, else as many as the loop has.",
+)
+@click.option(
+    "budget",
+    "--max-budget-tokens",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of the whole session, in and out.",
+)
+@click.option("--structured-output", is_flag=True, help="Each turn as one JSON document.")
+@click.option(
+    "--route",
+    type=click.Choice(["once", "each"]),
+    default="once",
+    help="each: every turn anew, also by what the last one said and used.",
+)
+@click.option("--script", metavar="FILE", help="Prompts of the later turns: lines, or a JSON list.")
+@click.option("--persist", is_flag=True, help="Keep the session on disk.")
+@click.option("--resume", metavar="REF", help="Go on with a session.")
+@help_option
+@click.pass_context
+def turn_loop(ctx: click.Context, /, **given: Any) -> int:
+    """Run several turns with the offline model: no network, no key, the same bytes every time.
+
+    The first turn sends the prompt, later ones `PROMPT [turn N]`, or what the script says. The
+    first turn that does not complete is the last one; the exit code is 0 all the same.
+
+    \b
+      claw turn-loop "find the session lock" --max-turns 3
+      claw turn-loop "list the python files" --structured-output --output-format json
+    """
+    from claw.cli.engine_commands import run_turns
+
+    return run_turns(_with_outer(ctx, given))
+
+
+@claw.command(add_help_option=False)
+@with_a_prompt
+@help_option
+@click.pass_context
+def bootstrap(ctx: click.Context, /, **given: Any) -> int:
+    """Run one turn with the offline model, keep its session, and print a report of all of it."""
+    from claw.cli.engine_commands import run_bootstrap
+
+    return run_bootstrap(_with_outer(ctx, given))
+
+
+@claw.command("flush-transcript", add_help_option=False)
+@with_a_prompt
+@help_option
+@click.pass_context
+def flush_transcript(ctx: click.Context, /, **given: Any) -> int:
+    """Run one turn with the offline model, and print the file in which it is kept."""
+    from claw.cli.engine_commands import run_flush
+
+    return run_flush(_with_outer(ctx, given))
+
+
+@claw.command("load-session", add_help_option=False)
+@click.argument("session", metavar="ID")
+@as_json("json: prompts, outputs and stop reasons, too.")
+@at_home
+@help_option
+@click.pass_context
+def load_session(ctx: click.Context, /, **given: Any) -> int:
+    """Show how much a stored session holds: its id, messages and tokens."""
+    from claw.cli.engine_commands import run_load
+
+    return run_load(_with_outer(ctx, given))
+
+
+@claw.command(add_help_option=False)
+@click.argument("ref")
+@click.option("--live", metavar="PARTS", help="Any of tools,hooks,policy,prompt as of today.")
+@click.option(
+    "--on-divergence",
+    type=click.Choice(["stop", "continue"]),
+    help="stop at the first difference, the default, or go on after it.",
+)
+@click.option("--in-place", is_flag=True, help="Live tools and hooks change the real workspace.")
+@as_json("json: one object.")
+@click.option("--settings", metavar="FILE", help="Settings to add for live parts: a file, or JSON.")
+@at_home
+@help_option
+@click.pass_context
+def replay(ctx: click.Context, /, **given: Any) -> int:
+    """Run a recorded session again, without a model, and name what goes another way.
+
+    Everything is lent from the recording: no network, no key, nothing of this machine. The exit
+    code is 0 where all is the same, 5 where something differs; then the first difference is named
+    by turn, step and field. With --live, parts are today's: your rules, hooks and instruction
+    files are judged against what happened; tools run for real, in a copy of the workspace.
+
+    \b
+      claw replay latest
+      claw replay latest --live policy,hooks
+    """
+    from claw.cli.replay_command import replay_recording
+
+    return replay_recording(_with_outer(ctx, given))
 
 
 def _with_outer(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -22,20 +22,41 @@ from claw.cli.render.stream_json import StreamJson
 from claw.cli.screen import Screen
 from claw.cli.style import harmless
 from claw.ports import EventSink
+from claw.runtime.conversation import ConversationRuntime
+from claw.types.messages import UserBlock
 from claw.types.results import TurnSummary, final_assistant_text
 from claw.version import __version__
 
-__all__ = ["Form", "run_one_shot"]
+__all__ = ["AnswerCheck", "Form", "run_one_shot"]
+
+
+class AnswerCheck(Protocol):
+    """What the last answer of a turn has to be."""
+
+    def attach(self, runtime: ConversationRuntime) -> None:
+        """Watch the answers of this conversation."""
+
+    def content(self, prompt: str) -> tuple[UserBlock, ...]:
+        """The prompt, and what is wanted."""
+
+    def judged(self, summary: TurnSummary) -> TurnSummary:
+        """How the turn ended: a turn without such an answer failed."""
+
+    @property
+    def document(self) -> str:
+        """The last answer, as it is to be shown."""
 
 
 class Form(msgspec.Struct, frozen=True):
-    """What stdout carries. ``partial`` belongs to ``stream-json``."""
+    """What stdout carries. ``partial`` belongs to ``stream-json``; ``check`` is for the last
+    answer, which is then all that the text form carries."""
 
     output: Literal["text", "json", "stream-json"] = "text"
     compact: bool = False
     partial: bool = False
     verbose: bool = False
     debug: bool = False
+    check: AnswerCheck | None = None
 
 
 async def run_one_shot(prompt: str, wishes: Wishes, form: Form, screen: Screen) -> int:
@@ -88,7 +109,7 @@ async def _turn(
         if screen.broken is not None:
             return None
         printers += (StreamJson(write, session_id=house.session_id, partial=form.partial),)
-    elif form.output == "text" and not form.compact:
+    elif form.output == "text" and not form.compact and form.check is None:
         printers += (StreamedAnswer(screen) if screen.terminal.stdout else WholeAnswer(screen),)
     live = LiveCli(
         house,
@@ -97,15 +118,27 @@ async def _turn(
         printers=printers,
         talkative=screen.terminal.stderr or form.verbose,
     )
-    summary = await live.run_turn(prompt)
+    if form.check is None:
+        summary = await live.run_turn(prompt)
+    else:
+        form.check.attach(house.runtime)
+        summary = await live.run_turn(form.check.content(prompt), form.check.judged)
     if form.output != "text":
         result = compact_result if form.compact else json_result
         value = result(summary, model=_answering(summary, house), session_id=house.session_id)
-        write({**value, "result": unrecorded.text} if unrecorded.text else value)
-    elif form.compact and (text := unrecorded.text or final_assistant_text(summary)):
+        text = unrecorded.text or _document(summary, form)
+        write({**value, "result": text})
+    elif (form.compact or form.check) and (text := unrecorded.text or _document(summary, form)):
         shown = harmless(text) if screen.terminal.stdout else text
         screen.product(shown.rstrip("\n") + "\n")
     return summary
+
+
+def _document(summary: TurnSummary, form: Form) -> str:
+    """The last answer; one that is checked is blank unless it fits."""
+    if form.check is None:
+        return final_assistant_text(summary)
+    return form.check.document if summary.stop_reason == "completed" else ""
 
 
 def _answering(summary: TurnSummary, house: House) -> str:

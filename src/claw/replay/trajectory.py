@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from claw.types.entries import SCHEMA, Entry, UnknownEntry
+from claw.types.entries import SCHEMA, Entry, KnownEntry, UnknownEntry
 
-__all__ = ["diff", "dumps", "trajectory"]
+__all__ = ["Names", "diff", "dumps", "longest_first", "plain", "trajectory"]
+
+Names = Sequence[tuple[str, str]]
+"""What to replace in every text, and its name; longer ones first."""
 
 LEFT_OUT: dict[str, frozenset[str]] = {
     "session_started": frozenset({"created", "claw_version"}),
-    "prompt_installed": frozenset({"system", "tools", "rules", "hooks"}),
+    "prompt_installed": frozenset({"system", "tools", "rules", "hooks", "instructions"}),
     "step_requested": frozenset({"digests"}),
     "retried": frozenset({"delay"}),
     "hook_finished": frozenset({"hook"}),
@@ -37,15 +40,30 @@ def trajectory(entries: Iterable[Entry], names: Mapping[str, str]) -> dict[str, 
     ``names`` maps what to replace in every text to its name, for instance
     ``{"/tmp/x/workspace": "${CWD}"}``; longer ones are replaced first.
     """
-    longest_first = sorted(((k, v) for k, v in names.items() if k), key=lambda kv: -len(kv[0]))
+    ordered = longest_first(names)
     return {
         "schema": SCHEMA,
         "entries": [
-            _normal(_plain(entry), longest_first)
+            _without_estimates(plain(entry, ordered, LEFT_OUT.get(entry_kind(entry), ())))
             for entry in entries
             if not isinstance(entry, UnknownEntry)
         ],
     }
+
+
+def longest_first(names: Mapping[str, str]) -> Names:
+    return sorted(((k, v) for k, v in names.items() if k), key=lambda kv: -len(kv[0]))
+
+
+def entry_kind(entry: KnownEntry) -> str:
+    return str(entry.__struct_config__.tag)
+
+
+def plain(entry: KnownEntry, names: Names, dropped: Collection[str] = ()) -> dict[str, Any]:
+    """An entry as plain data, with names for paths, and without durations."""
+    fields: dict[str, Any] = msgspec.to_builtins(entry)
+    kept = {k: v for k, v in fields.items() if k not in EVERYWHERE and k not in dropped}
+    return {key: _normal(value, names) for key, value in kept.items()}
 
 
 def dumps(record: Mapping[str, Any]) -> str:
@@ -61,15 +79,13 @@ def diff(expected: str, actual: str) -> str:
     return "\n".join(lines)
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(entry)
-    dropped = LEFT_OUT.get(plain["kind"], frozenset()) | EVERYWHERE
-    if plain.get("usage", {}).get("estimated"):  # it counts the machine's paths, too
-        dropped |= {"usage"}
-    return {key: value for key, value in plain.items() if key not in dropped}
+def _without_estimates(fields: dict[str, Any]) -> dict[str, Any]:
+    if fields.get("usage", {}).get("estimated"):  # it counts the machine's paths, too
+        del fields["usage"]
+    return fields
 
 
-def _normal(value: Any, names: list[tuple[str, str]]) -> Any:
+def _normal(value: Any, names: Names) -> Any:
     if isinstance(value, str):
         for old, new in names:
             value = value.replace(old, new)

@@ -77,6 +77,9 @@ if TYPE_CHECKING:
     from claw.testing.harness import (
         Harness,
     )
+    from claw.testing.matching import (
+        Contract,
+    )
     from claw.testing.pieces import (
         FakeTool,
         FixedPolicy,
@@ -84,6 +87,10 @@ if TYPE_CHECKING:
     )
     from claw.testing.prompt_cache import (
         CacheSimulator,
+    )
+    from claw.testing.schedules import (
+        ShuffledLoop,
+        under_schedule,
     )
     from claw.testing.strict_server import (
         Received,
@@ -107,6 +114,7 @@ __all__ = [
     "ChaosModel",
     "CheckedModel",
     "ClockSuite",
+    "Contract",
     "DiskSuite",
     "FakeClock",
     "FakeHooks",
@@ -132,6 +140,7 @@ __all__ = [
     "ScriptedApprover",
     "ScriptedModel",
     "ServerReply",
+    "ShuffledLoop",
     "StrictServer",
     "ThinkingSuite",
     "ToolList",
@@ -152,6 +161,7 @@ __all__ = [
     "refuses",
     "says",
     "sent",
+    "under_schedule",
     "validate_anthropic",
     "validate_chat",
     "validate_request",
@@ -203,6 +213,9 @@ _HOMES = {
     "ToolList": "claw.testing.doubles",
     "CheckedModel": "claw.testing.checked_model",
     "Harness": "claw.testing.harness",
+    "Contract": "claw.testing.matching",
+    "ShuffledLoop": "claw.testing.schedules",
+    "under_schedule": "claw.testing.schedules",
     "FakeTool": "claw.testing.pieces",
     "FixedPolicy": "claw.testing.pieces",
     "conversation": "claw.testing.pieces",

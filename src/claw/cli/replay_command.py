@@ -1,0 +1,83 @@
+"""`claw replay`: a recorded session is run again, and what goes another way is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from claw.cli.render.envelope import dumps
+from claw.cli.sessions_command import home_and_project, screen_here
+from claw.cli.style import harmless
+from claw.engine.replaying import Live, Part, replay_session
+from claw.errors import WrongUse
+from claw.replay.verify import Difference, Replayed
+from claw.sessions.index import find_anywhere
+
+__all__ = ["DIFFERS", "replay_recording"]
+
+DIFFERS = 5
+
+
+def replay_recording(given: Mapping[str, Any]) -> int:
+    """Replay and report; 0 where all is the same, 5 where not. Raises ``ClawError``."""
+    path = find_anywhere(*home_and_project(given), given["ref"])
+    live = Live(
+        parts=_parts(given["live"] or ""),
+        in_place=given["in_place"],
+        goes_on=given["on_divergence"] == "continue",
+        settings_file=given["settings"],
+        env=dict(os.environ),
+    )
+    done = asyncio.run(replay_session(path, live))
+    screen = screen_here()
+    if given["output_format"] == "json":
+        screen.product(dumps(_json(done)) + "\n")
+    else:
+        screen.product(harmless(_text(done)))
+    return screen.exit_code(0 if done.same else DIFFERS)
+
+
+def _parts(text: str) -> frozenset[Part]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known: tuple[Part, ...] = ("tools", "hooks", "policy", "prompt")
+    if strange := [name for name in names if name not in known]:
+        raise WrongUse(
+            f"--live: there is no part `{strange[0]}`",
+            hint=f"Any of these, with commas between them: {', '.join(known)}.",
+        )
+    return frozenset(part for part in known if part in names)
+
+
+def _json(done: Replayed) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(done)
+    found = [{**msgspec.to_builtins(d), "diff": d.diff} for d in done.differences]
+    return {"schema": 1, "type": "replay", "same": done.same, **fields, "differences": found}
+
+
+def _text(done: Replayed) -> str:
+    counted = f"{_counted(done.turns, 'turn')}, {_counted(done.steps, 'step')}"
+    lines = [f"same: {counted}" if done.same else f"differs: {counted}"]
+    if done.ended_early:
+        lines.append("The recording ends in the middle of a turn; up to there it was replayed.")
+    for difference in done.differences:
+        lines += _told(difference)
+    lines += [f"stale: {what} changed since (`--live {what}` judges it)" for what in done.stale]
+    return "\n".join(lines) + "\n"
+
+
+def _told(difference: Difference) -> list[str]:
+    if "\n" in difference.expected or "\n" in difference.actual:
+        return [str(difference), *(f"  {line}" for line in difference.diff.splitlines())]
+    return [
+        str(difference),
+        f"  recorded: {difference.expected}",
+        f"  replayed: {difference.actual}",
+    ]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

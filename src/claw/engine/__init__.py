@@ -1,0 +1,1 @@
+"""The headless, deterministic driver: many turns without a network, a key or a random number."""

@@ -1,0 +1,444 @@
+"""A recording: a session's entries, cut into turns, and what each turn's entries tell.
+
+Pure. What the runtime was told from outside (the model's replies, what tools and hooks
+gave, what people said, when it was interrupted) is read here out of what it recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import msgspec
+
+from claw.errors import (
+    AuthenticationFailed,
+    ContextOverflow,
+    ModelError,
+    ModelUnavailable,
+    OutputLimitTooHigh,
+    ParameterRefused,
+    ProtocolViolation,
+    RequestRejected,
+)
+from claw.types.entries import (
+    Checkpointed,
+    Compacted,
+    DecisionMade,
+    Entry,
+    HookFinished,
+    Interrupted,
+    KnownEntry,
+    ModelChanged,
+    PromptInstalled,
+    RecoveryFailed,
+    ReplyReceived,
+    Retried,
+    RuleAdded,
+    SessionStarted,
+    StepRequested,
+    ToolFinished,
+    ToolIntended,
+    TurnEnded,
+    TurnStarted,
+    UnknownEntry,
+    UserMessaged,
+)
+from claw.types.events import (
+    AssistantEvent,
+    MessageStart,
+    MessageStop,
+    PromptCache,
+    TextDelta,
+)
+from claw.types.hooks import HookOutcome, HookRun
+from claw.types.messages import Text, ToolUse, UserBlock
+from claw.types.permissions import Rule
+from claw.types.results import Failure
+
+__all__ = ["Call", "Exchange", "Halt", "RecordedFault", "Take", "fired", "takes_of"]
+
+UNTOLD = "(a prompt that a hook blocked is not on record)"
+_SETTLED = ("interrupted", "not_run", "outcome_unknown")
+_KINDS: dict[str, type[ModelError]] = {
+    kind.kind: kind
+    for kind in (ModelError, AuthenticationFailed, RequestRejected, ProtocolViolation)
+}
+
+
+class RecordedFault(Exception):
+    """The model's client broke in the recording: a fault, which no port raises."""
+
+
+class Take(msgspec.Struct, frozen=True):
+    """``before`` is what stands between the turns, then ``entries`` are those of one turn.
+
+    They begin with ``TurnStarted``, but for a last take that has none. ``whole`` claims
+    that they end with ``TurnEnded``: else the process ended, or the rest is lost.
+    """
+
+    before: tuple[KnownEntry, ...]
+    entries: tuple[KnownEntry, ...]
+    whole: bool = True
+
+    @property
+    def start(self) -> TurnStarted:
+        started = self.entries[0]
+        assert isinstance(started, TurnStarted)
+        return started
+
+    @property
+    def end(self) -> TurnEnded | None:
+        last = self.entries[-1]
+        return last if isinstance(last, TurnEnded) else None
+
+    @property
+    def goes_on_after_kill(self) -> bool:
+        """Claims that another process ended the turn before: else some of it is lost."""
+        return any(isinstance(entry, TurnEnded) for entry in self.before)
+
+    @property
+    def lost_at(self) -> int | None:
+        """The place of an entry that the journal could not take, after which the turn ended."""
+        end = self.end
+        if end is None or end.error is None or not end.error.kind.startswith("session"):
+            return None
+        at = len(self.entries) - 1
+        while isinstance(last := self.entries[at - 1], ToolFinished) and last.status in _SETTLED:
+            at -= 1
+        return at
+
+    @property
+    def prompt(self) -> tuple[UserBlock, ...]:
+        """What the user said: without what hooks added to it."""
+        added = 0
+        for entry in self.entries:
+            if isinstance(entry, HookFinished) and entry.event == "UserPromptSubmit":
+                context = entry.merged.context if entry.merged else ()
+                added += sum(1 for text in context if text.strip())
+            elif isinstance(entry, UserMessaged):
+                return entry.content[: len(entry.content) - added]
+        return (Text(UNTOLD),)
+
+
+def takes_of(entries: Iterable[Entry]) -> list[Take]:
+    """The turns in order, and at last what follows them, if anything does."""
+    takes: list[Take] = []
+    before: list[KnownEntry] = []
+    turn: list[KnownEntry] = []
+
+    def close(*, whole: bool, settled: Sequence[KnownEntry] = ()) -> None:
+        takes.append(Take(tuple(before), tuple(turn), whole))
+        before[:] = settled
+        turn.clear()
+
+    for entry in entries:
+        if isinstance(entry, UnknownEntry):
+            continue
+        if turn and _begins_anew(entry):
+            close(whole=False)
+        if turn and isinstance(entry, TurnEnded) and _was_killed(entry):
+            settled = _settled_later(turn)
+            close(whole=False, settled=[*settled, entry])
+        elif turn or isinstance(entry, TurnStarted):
+            turn.append(entry)
+            if isinstance(entry, TurnEnded):
+                close(whole=True)
+        else:
+            before.append(entry)
+    if turn:
+        close(whole=False)
+    if before:
+        takes.append(Take(tuple(before), ()))
+    return takes
+
+
+def _begins_anew(entry: KnownEntry) -> bool:
+    """Entries that a turn never makes: another process went on with the session."""
+    if isinstance(entry, PromptInstalled):
+        return entry.reason != "compaction"
+    return isinstance(entry, SessionStarted | TurnStarted)
+
+
+def _was_killed(entry: TurnEnded) -> bool:
+    return entry.error is not None and entry.error.kind == "killed"
+
+
+def _settled_later(turn: list[KnownEntry]) -> list[KnownEntry]:
+    """Takes off the results that the next process gave to open calls."""
+    settled: list[KnownEntry] = []
+    while isinstance(last := turn[-1], ToolFinished) and last.status in _SETTLED:
+        settled.insert(0, turn.pop())
+    return settled
+
+
+# -- what ends a turn from outside ---------------------------------------------------
+
+
+class Halt(msgspec.Struct, frozen=True):
+    """Before which entry the turn was ended from outside, and what it did then.
+
+    ``how``: it was interrupted, its time was up, or the recording goes no further.
+    """
+
+    at: int
+    how: Literal["interrupt", "time", "end"]
+    during: Literal["model", "tools", "compacting", "anything"]
+
+
+def halt_of(take: Take) -> Halt | None:
+    entries = take.entries
+    for at, entry in enumerate(entries):
+        if isinstance(entry, Interrupted):
+            return Halt(at, "interrupt", _during(entries, at, entry.stage))
+    if not take.whole:
+        return Halt(len(entries), "end", "anything")
+    if take.end is None or take.end.stop_reason != "max_time_reached":
+        return None
+    at = len(entries) - 1
+    while isinstance(last := entries[at - 1], ToolFinished) and last.status in _SETTLED:
+        at -= 1
+    return Halt(at, "time", _during(entries, at, ""))
+
+
+def _during(
+    entries: Sequence[KnownEntry], at: int, stage: str
+) -> Literal["model", "tools", "compacting", "anything"]:
+    if stage == "compacting":
+        return "compacting"
+    if any(isinstance(e, ToolFinished) and e.status == "interrupted" for e in entries[at:]):
+        return "tools"
+    last = entries[at - 1]
+    heard = isinstance(last, ReplyReceived) and not last.complete
+    return "model" if heard and stage in ("sampling", "") else "anything"
+
+
+# -- the model -----------------------------------------------------------------------
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """What the model gave to one request: events, then perhaps an error, or no end."""
+
+    events: tuple[AssistantEvent, ...] = ()
+    error: Exception | None = None
+    endless: bool = False
+
+
+def exchange_at(take: Take, at: int, halt: Halt | None) -> Exchange:
+    """The answer to the request ``take.entries[at]``."""
+    entries, reply = take.entries, None
+    following = at + 1
+    while following < len(entries):
+        entry = entries[following]
+        if isinstance(entry, ReplyReceived) and reply is None:
+            reply = entry
+        elif not isinstance(entry, ModelChanged):
+            break
+        following += 1
+    complete = reply is not None and reply.complete
+    events = () if reply is None else _events(reply)
+    if halt is not None and halt.at == following and not complete:
+        if halt.during == "compacting":
+            return Exchange(events, _overflow(take, following))
+        return Exchange(events, endless=True)
+    if complete or following >= len(entries):
+        return Exchange(events)
+    return Exchange(events, _error(take, following, heard=reply is not None))
+
+
+def _events(reply: ReplyReceived) -> tuple[AssistantEvent, ...]:
+    events: list[AssistantEvent] = [
+        MessageStart(reply.served_by or reply.model, reply.request_id, asked=reply.model)
+    ]
+    events += [TextDelta(b.text) if isinstance(b, Text) else b for b in reply.blocks]
+    events.append(reply.usage)
+    if reply.prompt_cache is not None:
+        events.append(PromptCache(reply.prompt_cache))
+    if reply.complete:
+        events.append(MessageStop(reply.stop_reason, reply.provider_metadata))
+    return tuple(events)
+
+
+def _error(take: Take, at: int, *, heard: bool) -> Exception | None:
+    """Why a request that got no whole reply got none; ``at`` is the entry after it."""
+    entry = take.entries[at]
+    if isinstance(entry, Retried):
+        return _retried(take, at, entry)
+    if isinstance(entry, HookFinished | Compacted | RecoveryFailed):
+        return _overflow(take, at)
+    if heard:  # its calls did not run
+        while isinstance(entry, ToolFinished):
+            at += 1
+            if at == len(take.entries):
+                return None
+            entry = take.entries[at]
+    if not isinstance(entry, TurnEnded) or entry.error is None:
+        return None
+    return _fatal(take, at, entry.error)
+
+
+def _retried(take: Take, at: int, entry: Retried) -> Exception | None:
+    match entry.error:
+        case "stream_cut" | "empty_reply":
+            return None
+        case "context_overflow":
+            return _overflow(take, at)
+        case "output_limit_too_high":
+            again = next(e for e in take.entries[at:] if isinstance(e, StepRequested))
+            return OutputLimitTooHigh("recorded", max_tokens=again.max_tokens or 1)
+        case "parameter_refused":
+            return ParameterRefused("recorded", parameter="")
+        case _:
+            return ModelUnavailable("recorded", retry_after=entry.delay)
+
+
+def _fatal(take: Take, at: int, failure: Failure) -> Exception | None:
+    match failure.kind:
+        case "context_overflow" | "output_limit_too_high" | "parameter_refused":
+            return _overflow(take, at)
+        case "model_unavailable":
+            never = float("inf")
+            return ModelUnavailable(failure.message, hint=failure.hint, retry_after=never)
+        case "internal":
+            return RecordedFault(failure.message)
+        case kind if kind in _KINDS:
+            return _KINDS[kind](failure.message, hint=failure.hint)
+        case _:
+            return None
+
+
+def _overflow(take: Take, at: int) -> ContextOverflow:
+    """The words are those with which it was given up, if it was."""
+    for entry in take.entries[at:]:
+        match entry:
+            case ReplyReceived(complete=True):
+                break
+            case TurnEnded(error=Failure() as failure):
+                return ContextOverflow(failure.message, hint=failure.hint)
+    return ContextOverflow("recorded")
+
+
+def costs_of(take: Take) -> dict[int, float | None]:
+    """By the place of a reply: what is to be charged with it, so that the sum is the turn's.
+
+    The last reply gets it all. That is when a limit on costs can have been spent, for no
+    reply followed it.
+    """
+    replies = [at for at, entry in enumerate(take.entries) if isinstance(entry, ReplyReceived)]
+    if take.end is None:
+        return {}
+    lost = take.lost_at
+    if lost is not None and isinstance(take.entries[lost - 1], StepRequested | ModelChanged):
+        replies.append(lost)
+    if not replies:
+        return {}
+    spent = [entry.cost for entry in take.entries if isinstance(entry, Compacted)]
+    cost = take.end.cost
+    if cost is not None:
+        cost -= sum(part for part in spent if part is not None)
+    return {replies[-1]: cost}
+
+
+# -- hooks ---------------------------------------------------------------------------
+
+
+def fired(entries: Sequence[KnownEntry], at: int, event: str, call_id: str) -> HookOutcome:
+    """What the hooks that ran from place ``at`` on came to, if they are of this event."""
+    runs: list[HookFinished] = []
+    for entry in entries[at:]:
+        if not isinstance(entry, HookFinished) or (entry.event, entry.call_id) != (event, call_id):
+            break
+        runs.append(entry)
+        if entry.merged is not None:
+            break
+    if not runs:
+        return HookOutcome()
+    merged = runs[-1].merged or HookOutcome()
+    done = tuple(
+        msgspec.convert(
+            {
+                "digest": run.hook,
+                "name": "",
+                "outcome": run.outcome,
+                "messages": run.messages,
+                "exit_code": run.exit_code,
+                "ms": run.ms,
+            },
+            HookRun,
+        )
+        for run in runs
+    )
+    return msgspec.structs.replace(merged, runs=done)
+
+
+# -- calls ---------------------------------------------------------------------------
+
+
+class Call(msgspec.Struct):
+    """All that is on record of one call. ``edited`` is its input as a person changed it.
+
+    ``broken`` says at which input it could not be read: the model's own (0), a hook's
+    (1) or a person's (2); None where it could.
+    """
+
+    use: ToolUse
+    intended: ToolIntended | None = None
+    finished: ToolFinished | None = None
+    decision: DecisionMade | None = None
+    rule: Rule | None = None
+    hook: HookOutcome | None = None
+    objected: bool = False
+    kept: tuple[Checkpointed, ...] = ()
+    edited: dict[str, object] | None = None
+    broken: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Claims that somebody was asked, if only a program."""
+        decision = self.decision
+        if decision is None:
+            return self.broken == 2
+        return decision.asked or self.rule is not None or decision.input is not None
+
+
+def calls_of(take: Take) -> dict[str, Call]:
+    """By id. A call that was made again after a retry is the last one of its id."""
+    calls: dict[str, Call] = {}
+    rule: Rule | None = None
+    for entry in take.entries:
+        match entry:
+            case ReplyReceived():
+                uses = (block for block in entry.blocks if isinstance(block, ToolUse))
+                calls.update((use.id, Call(use)) for use in uses)
+            case RuleAdded():
+                rule = entry.rule
+            case DecisionMade() if entry.call_id in calls:
+                calls[entry.call_id].decision = entry
+                calls[entry.call_id].rule, rule = rule, None
+            case ToolIntended() if entry.call_id in calls:
+                calls[entry.call_id].intended = entry
+            case Checkpointed() if entry.call_id in calls:
+                calls[entry.call_id].kept += (entry,)
+            case HookFinished(event="PreToolUse") if entry.call_id in calls:
+                calls[entry.call_id].hook = entry.merged or HookOutcome()
+            case HookFinished(event="PostToolUse") if entry.call_id in calls:
+                outcome = entry.merged
+                calls[entry.call_id].objected = outcome is not None and outcome.verdict != "passed"
+            case ToolFinished() if entry.call_id in calls:
+                calls[entry.call_id].finished = entry
+    for call in calls.values():
+        call.edited = call.decision.input if call.decision is not None else None
+        call.broken = _broken(call)
+        if call.broken == 2:
+            call.edited = {}
+    return calls
+
+
+def _broken(call: Call) -> int | None:
+    if call.finished is None or call.finished.status != "error":
+        return None
+    if call.intended is not None or call.decision is not None:
+        return None
+    if call.hook is None:
+        return 0
+    return 1 if call.hook.updated_input is not None else 2

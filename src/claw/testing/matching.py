@@ -1,0 +1,80 @@
+"""How closely a run has to follow its golden file: ``exact``, ``structure``, ``contract``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+__all__ = ["Contract", "broken", "structure"]
+
+
+class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What holds of a run whoever the model is; read from a golden file.
+
+    Names are tools'. ``before`` are pairs: where both are called, the first call of the one
+    comes before the first of the other. ``max_usd`` is for all turns together.
+    """
+
+    must_call: tuple[str, ...] = ()
+    never_call: tuple[str, ...] = ()
+    before: tuple[tuple[str, str], ...] = ()
+    max_steps: int | None = None
+    max_usd: float | None = None
+
+
+def structure(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a trajectory: calls with their inputs, decisions, outcomes, ends. No wording."""
+    return {"schema": record["schema"], "entries": [*filter(None, map(_shape, record["entries"]))]}
+
+
+def broken(record: Mapping[str, Any], contract: Contract) -> list[str]:
+    """Which parts of the contract do not hold, in words."""
+    entries = record["entries"]
+    called = [call["name"] for entry in entries for call in _calls(entry)]
+    steps = sum(1 for entry in entries if entry["kind"] == "reply_received")
+    found = [f"`{name}` was not called" for name in contract.must_call if name not in called]
+    found += [f"`{name}` was called" for name in contract.never_call if name in called]
+    found += [
+        f"`{first}` was not called before `{then}`"
+        for first, then in contract.before
+        if first in called and then in called and called.index(first) > called.index(then)
+    ]
+    if contract.max_steps is not None and steps > contract.max_steps:
+        found.append(f"it took {steps} steps, more than {contract.max_steps}")
+    return found + _too_dear(entries, contract.max_usd)
+
+
+def _too_dear(entries: list[dict[str, Any]], most: float | None) -> list[str]:
+    costs = [entry.get("cost") for entry in entries if entry["kind"] == "turn_ended"]
+    if most is None:
+        return []
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return ["the cost is not known"]
+    spent = sum(known)
+    return [f"it cost ${spent:.4f}, more than ${most:.4f}"] if spent > most else []
+
+
+def _shape(entry: dict[str, Any]) -> dict[str, Any] | None:
+    match entry["kind"]:
+        case "reply_received":
+            made = [{"name": c["name"], "input": c["input"]} for c in _calls(entry)]
+            return {"kind": "calls", "calls": made} if made else None
+        case "decision_made":
+            return {key: entry[key] for key in ("kind", "decision", "source")}
+        case "tool_finished":
+            return {key: entry[key] for key in ("kind", "status")}
+        case "hook_finished":
+            return {key: entry[key] for key in ("kind", "event", "outcome")}
+        case "turn_ended":
+            return {key: entry[key] for key in ("kind", "stop_reason", "iterations")}
+        case "steered" | "interrupted" | "compacted" | "mode_changed":
+            return {"kind": entry["kind"]}
+    return None
+
+
+def _calls(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    blocks = entry.get("blocks", ()) if entry["kind"] == "reply_received" else ()
+    return [block for block in blocks if block.get("type") == "tool_use"]

@@ -1,0 +1,94 @@
+"""`claw replay`, as people call it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from claw.types.entries import ToolFinished
+from tests.cli.running import Workplace
+from tests.replay.recordings import changed, shortened, with_text
+
+READ = {"calls": [{"name": "Read", "input": {"file_path": "a.txt"}}]}
+
+
+async def recorded(place: Workplace) -> Path:
+    (place.work / "a.txt").write_text("one\n")
+    ended = await place.run("-p", "go", "--model", place.script(READ, "done"))
+    assert ended.code == 0
+    (path,) = place.home.glob(".claw/sessions/*/*.jsonl")
+    return path
+
+
+async def test_the_last_session_is_the_same(place: Workplace):
+    await recorded(place)
+    ended = await place.run("replay", "latest")
+    assert (ended.code, ended.out, ended.err) == (0, "same: 1 turn, 2 steps\n", "")
+
+
+async def test_a_session_is_the_same_somewhere_else(place: Workplace, tmp_path: Path):
+    path = await recorded(place)
+    (tmp_path / "empty").mkdir()
+    env = {"HOME": str(tmp_path / "empty"), "TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7", "LANG": "C"}
+    ended = await place.run("replay", str(path), cwd=tmp_path / "empty", env=env)
+    assert (ended.code, ended.out) == (0, "same: 1 turn, 2 steps\n")
+    assert [*(tmp_path / "empty").iterdir()] == []
+
+
+@pytest.mark.no_replay("the recording was changed")
+async def test_a_changed_byte_is_named_and_exits_with_5(place: Workplace):
+    changed(await recorded(place), lambda entry: with_text(entry, ToolFinished, "two"))
+    ended = await place.run("replay", "latest")
+    assert ended.code == 5
+    assert "turn 1, step 2: step_requested.digests.messages" in ended.out
+    assert "recorded:" in ended.out
+    found = (await place.run("replay", "latest", "--output-format", "json")).json
+    assert found["same"] is False
+    first = found["differences"][0]
+    assert (first["turn"], first["step"], first["field"]) == (1, 2, "digests.messages")
+
+
+async def test_json_tells_all(place: Workplace):
+    await recorded(place)
+    found = (await place.run("replay", "latest", "--output-format", "json")).json
+    assert found["same"] is True
+    assert (found["turns"], found["steps"], found["ended_early"]) == (1, 2, False)
+    assert (found["differences"], found["stale"], found["live"]) == ([], [], [])
+
+
+async def test_a_recording_that_ends_early_says_so(place: Workplace):
+    shortened(await recorded(place), 6)
+    ended = await place.run("replay", "latest")
+    assert ended.code == 0
+    assert "ends in the middle of a turn" in ended.out
+
+
+async def test_a_new_rule_is_judged_and_stale_until_then(place: Workplace):
+    await recorded(place)
+    (place.home / ".claw/settings.json").write_text(json.dumps({"permissions": {"deny": ["Read"]}}))
+    ended = await place.run("replay", "latest")
+    assert ended.code == 0
+    assert "stale: policy" in ended.out
+    ended = await place.run("replay", "latest", "--live", "policy,hooks")
+    assert ended.code == 5
+    assert "turn 1, step 1: decision_made.decision" in ended.out
+
+
+async def test_tools_of_today_find_the_file_of_today(place: Workplace):
+    await recorded(place)
+    assert (await place.run("replay", "latest", "--live", "tools")).code == 0
+    (place.work / "a.txt").write_text("two\n")
+    ended = await place.run("replay", "latest", "--live", "tools")
+    assert ended.code == 5
+    assert "tool_finished.content[0].text" in ended.out
+    assert "two" in ended.out
+
+
+@pytest.mark.parametrize("args", [("absent",), ("latest", "--live", "model"), ()])
+async def test_wrong_use_says_what_is_wrong(place: Workplace, args: tuple[str, ...]):
+    await recorded(place)
+    ended = await place.run("replay", *args)
+    assert ended.code in (1, 2)
+    assert "error:" in ended.err

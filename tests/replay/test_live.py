@@ -1,0 +1,136 @@
+"""Today's rules, hooks, instructions and tools, judged against what happened."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claw.engine.replaying import Live, replay_session
+from claw.replay.verify import Difference, Replayed
+from claw.testing import Harness, calls, says
+from tests.replay.recordings import hooked, journal
+
+
+def live(run: Harness, *parts: Any, **options: Any) -> Live:
+    env = {"PATH": os.environ["PATH"], "HOME": str(run.home)}
+    return Live(parts=frozenset(parts), env=env, **options)
+
+
+async def judged(run: Harness, *parts: Any, **options: Any) -> Replayed:
+    return await replay_session(str(journal(run)), live(run, *parts, **options))
+
+
+def rewrite(run: Harness, settings: dict[str, Any]) -> None:
+    (run.home / ".claw/settings.json").write_text(json.dumps(settings))
+
+
+def only(report: Replayed) -> Difference:
+    assert len(report.differences) == 1
+    return report.differences[0]
+
+
+SCRIPT: list[Any] = [
+    calls(("Read", {"file_path": "a.txt"})),
+    calls(("Bash", {"command": "cat a.txt"})),
+    calls(("Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "two"})),
+    says("done"),
+]
+FILES = {"a.txt": "one\n", "hook.sh": "echo 'mind the tests' >&2; exit 1", "AGENTS.md": "Be kind."}
+
+
+@pytest.mark.parametrize("part", ["policy", "hooks", "prompt", "tools"])
+async def test_what_has_not_changed_is_the_same(tmp_path: Path, part: str):
+    settings = {"permissions": {"allow": ["Bash(*)", "Edit"]}, **hooked("PreToolUse", "Stop")}
+    async with Harness(tmp_path, SCRIPT, files=FILES, settings=settings) as run:
+        await run.turn("go")
+        report = await judged(run, part)
+        report.check()
+        assert report.live == (part,)
+        assert report.stale == ()
+        assert (run.workspace / "a.txt").read_text() == "two\n"
+
+
+async def test_a_new_rule_is_named_with_the_decision_it_changes(tmp_path: Path):
+    async with Harness(tmp_path, SCRIPT, files=FILES, mode="bypassPermissions") as run:
+        await run.turn("go")
+        rewrite(run, {"permissions": {"deny": ["Bash(cat:*)"]}})
+        first = only(await judged(run, "policy"))
+        assert (first.turn, first.step, first.entry) == (1, 2, "decision_made")
+        assert (first.field, first.expected, first.actual) == ("decision", "allow", "deny")
+        report = await replay_session(str(journal(run)), live(run))
+        assert report.same
+        assert report.stale == ("policy",)
+
+
+async def test_a_changed_hook_is_named_with_what_it_says(tmp_path: Path):
+    options: Any = {"settings": hooked("PreToolUse"), "mode": "bypassPermissions"}
+    async with Harness(tmp_path, SCRIPT, files=FILES, **options) as run:
+        await run.turn("go")
+        (run.workspace / "hook.sh").write_text("grep -q command && exit 2 || exit 1")
+        first = only(await judged(run, "hooks"))
+        assert (first.turn, first.entry) == (1, "hook_finished")
+        rewrite(run, {})
+        first = only(await judged(run, "hooks"))
+        assert (first.expected, first.actual) == ("hook_finished", "decision_made")
+
+
+async def test_changed_instructions_are_named(tmp_path: Path):
+    async with Harness(tmp_path, SCRIPT, files=FILES, mode="bypassPermissions") as run:
+        await run.turn("go")
+        (run.workspace / "AGENTS.md").write_text("Be brief.")
+        first = only(await judged(run, "prompt"))
+        assert (first.turn, first.step) == (1, 0)
+        assert (first.entry, first.field) == ("prompt_installed", "system")
+        assert "Be kind." in first.expected
+        assert "Be brief." in first.actual
+        assert "-Be kind." in first.diff
+        assert (await replay_session(str(journal(run)), live(run))).stale == ("prompt",)
+
+
+async def test_tools_run_for_real_in_a_copy(tmp_path: Path):
+    files = {**FILES, "count.sh": "ls | wc -l"}
+    script: list[Any] = [calls(("Bash", {"command": "sh count.sh"})), says("done")]
+    async with Harness(tmp_path, script, files=files, mode="bypassPermissions") as run:
+        await run.turn("go")
+        (await judged(run, "tools")).check()
+        (run.workspace / "one-more").write_text("")
+        first = only(await judged(run, "tools"))
+        assert (first.turn, first.step) == (1, 1)
+        assert (first.entry, first.field) == ("tool_finished", "content[0].text")
+
+
+async def test_in_place_the_workspace_itself_is_changed(tmp_path: Path):
+    script: list[Any] = [calls(("Bash", {"command": "echo x >> log"})), says("done")]
+    async with Harness(tmp_path, script, mode="bypassPermissions") as run:
+        await run.turn("go")
+        (await judged(run, "tools")).check()
+        assert (run.workspace / "log").read_text() == "x\n"
+        (await judged(run, "tools", in_place=True)).check()
+        assert (run.workspace / "log").read_text() == "x\nx\n"
+
+
+async def test_what_differs_later_is_named_too_where_it_goes_on(tmp_path: Path):
+    script: list[Any] = [
+        *(calls(("Bash", {"command": f"echo {n}"})) for n in range(3)),
+        says("done"),
+    ]
+    async with Harness(tmp_path, script, mode="bypassPermissions") as run:
+        await run.turn("go")
+        rewrite(run, {"permissions": {"deny": ["Bash(echo 0)", "Bash(echo 2)"]}})
+        report = await judged(run, "policy", goes_on=True)
+        decisions = [d.step for d in report.differences if d.entry == "decision_made"]
+        assert decisions == [1, 3]
+        assert report.steps == 4
+
+
+async def test_nothing_is_left_of_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "scratch"))
+    async with Harness(tmp_path, SCRIPT, files=FILES, mode="bypassPermissions") as run:
+        await run.turn("go")
+        (await judged(run, "tools")).check()
+    assert [*(tmp_path / "scratch").iterdir()] == []
