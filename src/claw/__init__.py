@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from claw.app import run
     from claw.engine.bootstrap import RuntimeSession, bootstrap_session
     from claw.engine.query_engine import QueryEngine, QueryEngineConfig
+    from claw.engine.replaying import replay
     from claw.engine.store import TranscriptStore, load_session
     from claw.engine.turn_loop import run_turn_loop
     from claw.routing import RoutedMatch, route_prompt
@@ -46,6 +47,7 @@ __all__ = [
     "final_assistant_text",
     "load_session",
     "open",
+    "replay",
     "route_prompt",
     "run",
     "run_turn_loop",
@@ -67,6 +69,7 @@ _HOMES = {
     "final_assistant_text": ("claw.types.results", "final_assistant_text"),
     "load_session": ("claw.engine.store", "load_session"),
     "open": ("claw.app", "open_conversation"),
+    "replay": ("claw.engine.replaying", "replay"),
     "route_prompt": ("claw.routing", "route_prompt"),
     "run": ("claw.app", "run"),
     "run_turn_loop": ("claw.engine.turn_loop", "run_turn_loop"),

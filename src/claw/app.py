@@ -272,11 +272,10 @@ async def _furnish(
 
     def installed(text: str, reason: Reason) -> PromptInstalled:
         parts = (policy.rules, hooks)
-        entry = _installed(opened.blobs, redactor, text, tools.specs(), parts, reason=reason)
-        before, section = opened.state.prompt, instructions.section
-        if section is None:
-            return replace(entry, instructions=before.instructions if before else "")
-        return replace(entry, instructions=opened.blobs.put(_utf8(section)) if section else "")
+        return replace(
+            _installed(opened.blobs, redactor, text, tools.specs(), parts, reason=reason),
+            instructions=_section_kept(opened, instructions.section),
+        )
 
     instructions = _Told(system.instructions)
 
@@ -821,6 +820,14 @@ def _installed(
         hooks=blobs.put(kept[1]),
         reason=reason,
     )
+
+
+def _section_kept(opened: _Opened, section: str | None) -> str:
+    """The digest of the section about instructions, blank for none."""
+    if section is None:
+        before = opened.state.prompt
+        return before.instructions if before is not None else ""
+    return opened.blobs.put(_utf8(section)) if section else ""
 
 
 def _kept(part: object, redactor: Redactor) -> bytes:

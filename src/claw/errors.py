@@ -243,7 +243,7 @@ class IntegrationError(ClawError):
 
 
 class ReplayMismatch(ClawError):
-    """A replay differs from its recording; ``turn``, ``step`` and ``field`` name the first place."""
+    """A replay differs from its recording first at this ``turn``, ``step`` and ``field``."""
 
     kind = "replay_mismatch"
 

@@ -18,7 +18,7 @@ from typing import Any
 
 __all__ = ["Chromium", "Tab", "find_chromium"]
 
-PATIENCE = 30.0  # seconds
+PATIENCE = 60.0  # seconds
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from claw.engine.replaying import Live, replay_session
-from claw.replay.verify import Difference, Replayed
+from claw.recordings.verify import Difference, Replayed
 from claw.testing import Harness, calls, says
 from tests.replay.recordings import hooked, journal
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from claw.errors import ModelUnavailable
-from claw.replay.trajectory import dumps, trajectory
+from claw.recordings.trajectory import dumps, trajectory
 from claw.testing import (
     FakeHooks,
     FakeTool,
@@ -81,7 +81,7 @@ async def scenario(seed: int) -> tuple[str, list[Any]]:
         tool.random = random
     stop = Stops("Stop")
     denied = FakeTool("Denied", read_only=False)
-    script = [
+    script: list[Any] = [
         fails(ModelUnavailable("overloaded", status=529)),
         calls(*((name, {}) for name in FOUR)),
         calls(("Denied", {}), ("A", {"again": True}), ("B", {"again": True})),

@@ -14,6 +14,15 @@ def test_public_names_resolve_and_are_sorted() -> None:
         assert len({id(getattr(module, name)) for name in module.__all__}) == len(module.__all__)
 
 
+def test_no_public_name_is_hidden_by_a_module() -> None:
+    code = (
+        "import claw.app, claw.cli.main, claw.engine.replaying, claw.testing, claw; "
+        "print([n for n in claw.__all__ if type(getattr(claw, n)).__name__ == 'module'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_importing_claw_loads_nothing_of_it() -> None:
     code = "import claw, sys; print(sorted(m for m in sys.modules if m.startswith('claw')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ from claw.cli.sessions_command import home_and_project, screen_here
 from claw.cli.style import harmless
 from claw.engine.replaying import Live, Part, replay_session
 from claw.errors import WrongUse
-from claw.replay.verify import Difference, Replayed
+from claw.recordings.verify import Difference, Replayed
 from claw.sessions.index import find_anywhere
 
 __all__ = ["DIFFERS", "replay_recording"]

@@ -15,7 +15,7 @@ from claw.app import Today, Wishes, today
 from claw.errors import ConfigError
 from claw.policy.hooks.runner import CommandHooks
 from claw.ports import Blobs, HookRunner, Tool, ToolCall, ToolSet, Workspace
-from claw.replay.play import Tape
+from claw.recordings.play import Tape
 from claw.tools.catalog import ToolList, builtin_tools
 from claw.types.effects import Effect
 from claw.types.entries import Checkpointed, Entry

@@ -20,7 +20,7 @@ from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
 from claw.errors import ConfigError, SessionError
 from claw.ports import Ports, ToolSet
 from claw.prompts.system import with_instructions
-from claw.replay.play import (
+from claw.recordings.play import (
     PlayedApprover,
     PlayedBlobs,
     PlayedClock,
@@ -33,9 +33,9 @@ from claw.replay.play import (
     PlayedWorkspace,
     Tape,
 )
-from claw.replay.record import RecordedFault, Take, takes_of
-from claw.replay.trajectory import Names, longest_first
-from claw.replay.verify import Difference, Replayed, window
+from claw.recordings.record import RecordedFault, Take, takes_of
+from claw.recordings.trajectory import Names, longest_first
+from claw.recordings.verify import Difference, Replayed, window
 from claw.runtime.conversation import ConversationRuntime
 from claw.runtime.limits import Limit, MaxCost, MaxSteps, MaxTokens
 from claw.runtime.request import Prompt

@@ -18,7 +18,7 @@ import msgspec
 from claw.app import House, Lent, Wishes, furnish
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import Approver, Clock, ModelClient, Tool
-from claw.replay.trajectory import trajectory
+from claw.recordings.trajectory import trajectory
 from claw.sessions.load import read_entries
 from claw.testing.checked_model import CheckedModel
 from claw.testing.clock import FakeClock

@@ -26,8 +26,8 @@ from claw.engine.replaying import replay as run_again
 from claw.models.offline.client import OfflineModel
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import ModelClient
-from claw.replay.trajectory import diff, dumps
-from claw.replay.verify import Replayed
+from claw.recordings.trajectory import diff, dumps
+from claw.recordings.verify import Replayed
 from claw.testing.harness import Harness
 from claw.testing.matching import Contract, broken, structure
 from claw.types.entries import KnownEntry

@@ -9,7 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from claw.errors import ProtocolViolation
-from claw.types.events import AssistantEvent, MessageStart, MessageStop, TextDelta
+from claw.types.events import (
+    AssistantEvent,
+    MessageStart,
+    MessageStop,
+    TextDelta,
+    ThinkingDelta,
+    ToolInputDelta,
+)
 from claw.types.messages import (
     AssistantBlock,
     Opaque,
@@ -107,6 +114,11 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
     for event in events:
         saw_any = True
         match event:
+            case TextDelta() if stop is None:  # first what comes most often
+                if event.text:
+                    pending.append(event.text)
+            case ThinkingDelta() | ToolInputDelta():  # progress for the eye
+                pass
             case Usage():  # may trail the stop in the dialects that count at the very end
                 usage = event
             case MessageStart():
@@ -117,9 +129,6 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
                 if stop is not None:
                     raise ProtocolViolation("the stream ended twice")
                 stop = event
-            case TextDelta() if stop is None:
-                if event.text:
-                    pending.append(event.text)
             case ToolUse() if stop is None:
                 flush()
                 name = fresh_id(event.id, used)

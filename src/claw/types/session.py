@@ -71,8 +71,9 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     of it was to change something. ``intended`` are calls that were
     to run and have no result yet; ``most_output`` is the output limit that fitted after a
     refusal (``lowering``: the next request tries one); ``checkpoints`` are files as they
-    were before a turn changed them, those of the last turn from ``turn_checkpoints`` on; ``before_recovery``
-    is the conversation without the compactions that no complete reply has confirmed yet.
+    were before a turn changed them, those of the last turn from ``turn_checkpoints`` on;
+    ``before_recovery`` is the conversation without the compactions that no complete reply
+    has confirmed yet.
     """
 
     session_id: str = ""

@@ -16,7 +16,7 @@ __all__ = ["markdown"]
 
 _DEEPEST = 6
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$")
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _QUOTE = re.compile(r" {0,3}> ?")
 _ITEM = re.compile(r"( {0,12})([-*+]|[0-9]{1,9}[.)])([ \t]{1,4})(?=\S)")
@@ -25,6 +25,7 @@ _INLINE = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?<!`)(?P<ticks>`{1,3})(?!`)(?P<code>.{1,500}?)(?<!`)(?P=ticks)(?!`)"
     r"|!?\[(?P<label>[^\[\]]{0,300})\]\((?P<target>[^()\s]{1,1000}(?:\([^()\s]{0,200}\))?)\)"
+    r"|<(?P<bare>https?://[^\s<>]{1,1000})>"
     r"|(?P<url>https?://[^\s<>\"'`\])]{1,1000})"
     r"|\*\*(?=\S)(?P<strong>.{1,300}?)(?<=\S)\*\*"
     r"|(?<!\*)\*(?=[^\s*])(?P<stressed>[^*]{1,300}?)(?<=\S)\*(?!\*)"
@@ -59,7 +60,7 @@ def _block(lines: Sequence[str], at: int, depth: int) -> tuple[Html, int]:
         return _code(lines, at, fence[1])
     if heading := _HEADING.match(line):
         level = min(6, len(heading[1]) + 3)  # below those of the page
-        return tag(f"h{level}", _inline(heading[2])), at + 1
+        return tag(f"h{level}", _inline(heading[2].rstrip().rstrip("#").rstrip())), at + 1
     if _RULE.match(line):
         return tag("hr"), at + 1
     if depth < _DEEPEST:
@@ -186,6 +187,8 @@ def _span(found: re.Match[str], depth: int) -> Html:
         case "target":
             label = found["label"] or found["target"]
             return _link(found["target"], text(label)) or text(found[0])
+        case "bare":
+            return _link(found[kind], text(found[kind])) or text(found[0])
         case "url":
             url = found[kind].rstrip(".,:;!?*_")
             return joined([_link(url, text(url)) or text(url), text(found[kind][len(url) :])])

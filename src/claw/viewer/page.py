@@ -35,7 +35,7 @@ _NOTES = {
     "rewind": "↶",
     "hook": "⚓",
     "change": "•",
-    "fork": "⑂",
+    "fork": "→",
     "prompt": "§",
     "failure": "✕",
     "unknown": "?",

@@ -1,4 +1,4 @@
-from claw.replay.trajectory import diff, dumps, trajectory
+from claw.recordings.trajectory import diff, dumps, trajectory
 from claw.types.entries import (
     Digests,
     Entry,

@@ -23,7 +23,7 @@ import msgspec
 
 from claw.errors import ModelUnavailable, SessionError, ToolFailed
 from claw.ports import FileContent, Tool, ToolCall, ToolSet
-from claw.replay.record import (
+from claw.recordings.record import (
     Call,
     Exchange,
     Take,
@@ -33,8 +33,8 @@ from claw.replay.record import (
     fired,
     halt_of,
 )
-from claw.replay.trajectory import Names
-from claw.replay.verify import Difference, compare, missing, same_place
+from claw.recordings.trajectory import Names
+from claw.recordings.verify import Difference, compare, missing, same_place
 from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
 from claw.types.entries import (
     Checkpointed,

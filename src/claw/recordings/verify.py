@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from claw.errors import ReplayMismatch
-from claw.replay.trajectory import Names, plain
+from claw.recordings.trajectory import Names, plain
 from claw.types.entries import KnownEntry, PromptInstalled
 
 __all__ = ["Difference", "Replayed", "compare", "missing", "same_place", "window"]
