@@ -284,8 +284,7 @@ def _retried(take: Take, at: int, entry: Retried) -> Exception | None:
         case "context_overflow":
             return _overflow(take, at)
         case "output_limit_too_high":
-            again = next(e for e in take.entries[at:] if isinstance(e, StepRequested))
-            return OutputLimitTooHigh("recorded", max_tokens=again.max_tokens or 1)
+            return OutputLimitTooHigh("recorded", max_tokens=entry.fits or 1)
         case "parameter_refused":
             return ParameterRefused("recorded", parameter="")
         case _:

@@ -103,10 +103,9 @@ class Sampler(msgspec.Struct, eq=False):
                 if lowered:
                     raise ContextOverflow(error.message, hint=error.hint) from error
                 lowered = True
-                # Lowered before: the input grew, and will again. Half lasts for some steps.
-                part = 1 if self.log.state.most_output is None else 2
-                sampling = replace(sampling, max_tokens=max(1, error.max_tokens // part))
-                self.log.record(Retried(step, attempt, error.kind, 0.0))
+                fits = max(1, error.max_tokens)
+                self.log.record(Retried(step, attempt, error.kind, 0.0, fits))
+                sampling = self._sampling()
             except ParameterRefused as error:  # each parameter once: the client remembers
                 self.log.record(Retried(step, attempt, error.kind, 0.0))
             except ModelError as error:

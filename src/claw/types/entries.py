@@ -129,12 +129,16 @@ class StepRequested(_Base, frozen=True, tag="step_requested"):
 
 
 class Retried(_Base, frozen=True, tag="retried"):
-    """``delay`` is in seconds. A reply of this step that came before is out of the transcript."""
+    """``delay`` is in seconds. A reply of this step that came before is out of the transcript.
+
+    ``fits`` is the output limit that the server would take, where the limit was the trouble.
+    """
 
     step: int
     attempt: int
     error: str
     delay: float
+    fits: int | None = None
 
 
 class ReplyReceived(_Base, frozen=True, tag="reply_received"):

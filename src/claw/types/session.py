@@ -11,7 +11,6 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from claw.errors import OutputLimitTooHigh
 from claw.types.effects import WritePath
 from claw.types.entries import (
     Checkpointed,
@@ -26,7 +25,6 @@ from claw.types.entries import (
     RuleAdded,
     SessionStarted,
     Steered,
-    StepRequested,
     Titled,
     ToolFinished,
     ToolIntended,
@@ -69,9 +67,9 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     ``steps`` and ``turn_usage`` are of that turn, ``replied`` is the step whose reply
     was last put into the transcript, and ``touched`` says that a call
     of it was to change something. ``intended`` are calls that were
-    to run and have no result yet; ``most_output`` is the output limit that fitted after a
-    refusal (``lowering``: the next request tries one); ``checkpoints`` are files as they
-    were before a turn changed them, those of the last turn from ``turn_checkpoints`` on;
+    to run and have no result yet; ``most_output`` is the output limit to stay below after
+    a refusal, until the next compaction; ``checkpoints`` are files as they were before a
+    turn changed them, those of the last turn from ``turn_checkpoints`` on;
     ``before_recovery`` is the conversation without the compactions that no complete reply
     has confirmed yet.
     """
@@ -101,7 +99,6 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
     intended: dict[str, ToolIntended] = {}
     before_recovery: Transcript | None = None
     compactions: int = 0
-    lowering: bool = False
     most_output: int | None = None
 
     def fold(self, entry: Entry) -> SessionState:
@@ -115,9 +112,11 @@ class SessionState(msgspec.Struct, frozen=True, omit_defaults=True):
                 return self._replied(entry)
             case Retried():
                 state = self._taken_back() if entry.step == self.replied else self
-                return replace(state, lowering=entry.error == OutputLimitTooHigh.kind)
-            case StepRequested() if self.lowering:
-                return replace(self, lowering=False, most_output=entry.max_tokens)
+                if entry.fits is None:
+                    return state
+                # Lowered before: the input grew, and will again. Half lasts for some steps.
+                most = entry.fits if state.most_output is None else max(1, entry.fits // 2)
+                return replace(state, most_output=most)
             case ToolIntended():
                 return replace(
                     self,
