@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
+from typing import TypeVar
 
 from claw.errors import SessionError, SessionLocked, SessionNotFound
 from claw.ports import Disk
 from claw.sessions.directories import NO_PERSISTENCE_HINT
+from claw.sessions.load import refuse_foreign
 from claw.sessions.writing import reason, write_all
 
-__all__ = ["APPENDING", "is_at", "lock", "lock_path", "open_existing", "unlock"]
+__all__ = ["APPENDING", "is_at", "lock", "lock_path", "locked", "open_existing", "unlock"]
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+T = TypeVar("T")
 
 
 def open_existing(path: str, disk: Disk) -> int:
@@ -88,3 +93,23 @@ def _holder(path: str) -> int:
             return int(file.read(20))
     except (OSError, ValueError):
         return 0
+
+
+def locked(path: str, disk: Disk, action: Callable[[str], T]) -> T:
+    """What ``action`` gives for the absolute path of a session that nobody else has in use.
+
+    Raises ``SessionNotFound``, ``SessionLocked``, ``SessionError``.
+    """
+    path = os.path.abspath(path)
+    fd = open_existing(path, disk)
+    try:
+        refuse_foreign(path)
+        lock(fd, path, disk)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            disk.close(fd)
+        raise
+    try:
+        return action(path)
+    finally:
+        unlock(fd, path, disk)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import msgspec
 
 from claw.errors import SessionError
 from claw.ports import Disk
 from claw.sessions.blobs import blobs_dir
-from claw.sessions.load import refuse_foreign
-from claw.sessions.lock import lock, open_existing, unlock
+from claw.sessions.lock import locked
 from claw.sessions.writing import reason
 
 __all__ = ["Pruned", "delete", "prune"]
@@ -38,7 +38,7 @@ def delete(path: str, *, disk: Disk) -> int:
     Returns the bytes that it took. Raises ``SessionNotFound``, ``SessionLocked`` where
     it is in use, ``SessionError``; what was broken off can be done again.
     """
-    return _locked(path, disk, _delete_files)
+    return locked(path, disk, partial(_delete_files, disk=disk))
 
 
 def prune(
@@ -51,6 +51,7 @@ def prune(
     ``SessionError`` where the sessions cannot be listed.
     """
     limit = now - older_than_seconds
+    free = _size_of if dry_run else partial(_delete_files, disk=disk)
     deleted: list[str] = []
     kept: list[tuple[str, str]] = []
     freed = 0
@@ -61,7 +62,7 @@ def prune(
             if not name.endswith(_SUFFIX) or _changed(path) > limit:
                 continue
             try:
-                freed += _locked(path, disk, _size_of if dry_run else _delete_files)
+                freed += locked(path, disk, free)
                 deleted.append(path)
             except SessionError as error:
                 kept.append((path, error.message))
@@ -73,24 +74,7 @@ def prune(
     return Pruned(tuple(deleted), freed, tuple(kept))
 
 
-def _locked(path: str, disk: Disk, action: Callable[[str, Disk], int]) -> int:
-    """What ``action`` gives for a session that nobody else has in use meanwhile."""
-    path = os.path.abspath(path)
-    fd = open_existing(path, disk)
-    try:
-        refuse_foreign(path)
-        lock(fd, path, disk)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            disk.close(fd)
-        raise
-    try:
-        return action(path, disk)
-    finally:
-        unlock(fd, path, disk)
-
-
-def _size_of(path: str, _: Disk) -> int:
+def _size_of(path: str) -> int:
     """The bytes that deleting would free."""
     directory = blobs_dir(path)
     blobs = [os.path.join(directory, name) for name in _listed(directory)]

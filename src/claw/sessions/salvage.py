@@ -13,7 +13,7 @@ from claw.ports import Disk
 from claw.sessions.blobs import blobs_dir, digest_of, read_blob
 from claw.sessions.lines import Line, scan
 from claw.sessions.load import open_journal, refuse_foreign
-from claw.sessions.lock import lock, open_existing, unlock
+from claw.sessions.lock import locked
 from claw.sessions.naming import blobs_named
 from claw.sessions.record import (
     TextLost,
@@ -110,19 +110,7 @@ def salvage(path: str, *, now: Callable[[], float], disk: Disk) -> Salvaged:
     The damaged file stays as ``<file>.damaged-<time>``. ``now`` gives seconds since the
     epoch. Raises ``SessionNotFound``, ``SessionLocked``, ``SessionError``.
     """
-    path = os.path.abspath(path)
-    fd = open_existing(path, disk)
-    try:
-        refuse_foreign(path)
-        lock(fd, path, disk)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            disk.close(fd)
-        raise
-    try:
-        return _salvage(path, now, disk)
-    finally:
-        unlock(fd, path, disk)
+    return locked(path, disk, lambda path: _salvage(path, now, disk))
 
 
 def _salvage(path: str, now: Callable[[], float], disk: Disk) -> Salvaged:
