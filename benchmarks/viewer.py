@@ -1,4 +1,4 @@
-"""What the page of a session costs: its size, building it, opening it in Chromium.
+"""What a page costs, of a session and of a replay: its size, building it, opening it in Chromium.
 
     .venv/bin/python benchmarks/viewer.py [--entries 2000] [--times 5]
 
@@ -15,11 +15,13 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.browser.chromium import Chromium, find_chromium
+from tests.comparing import page_of_many as page_of_replay
 from tests.viewing import page_of_many
 
 TIMING = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
@@ -40,13 +42,19 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=2_000)
     parser.add_argument("--times", type=int, default=5)
     given = parser.parse_args()
+    measure("session", page_of_many, given.entries, given.times)
+    measure("replay", page_of_replay, given.entries, given.times)
+
+
+def measure(name: str, make: Callable[[int], str], entries: int, times: int) -> None:
     built, html = [], ""
-    for _ in range(given.times):
+    for _ in range(times):
         begun = time.perf_counter()
-        html = page_of_many(given.entries)
+        html = make(entries)
         built.append(1000 * (time.perf_counter() - begun))
     size = len(html.encode()) / 1e6
-    print(f"build   {statistics.median(built):8.0f} ms  {size:.2f} MB, {given.entries:,} entries")
+    print(f"{name}: {size:.2f} MB, {entries:,} entries")
+    print(f"build   {statistics.median(built):8.0f} ms")
     program = find_chromium()
     if program is None:
         print("open    there is no chromium here")
@@ -57,7 +65,7 @@ def main() -> None:
         with Chromium(program, Path(folder, "profile")) as browser:
             browser.open("about:blank").close()
             loaded, painted, searched = [], [], []
-            for _ in range(given.times):
+            for _ in range(times):
                 tab = browser.open(page.as_uri())
                 tab.settle()
                 loaded.append(tab.run(TIMING))

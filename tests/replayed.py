@@ -10,6 +10,7 @@ import pytest
 
 from claw.engine.replaying import replay
 from claw.errors import SessionCorrupt, SessionNotFound, SessionTooNew
+from claw.recordings.align import pairs
 
 __all__ = ["sessions_replay"]
 
@@ -24,4 +25,6 @@ def sessions_replay(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     for path in sorted(folder.glob("**/.claw/sessions/*/*.jsonl")):
         with contextlib.suppress(SessionCorrupt, SessionNotFound, SessionTooNew):
-            replay(path).check()
+            report = replay(path)
+            report.check()
+            assert not [pair for pair in pairs(report) if pair.reached and not pair.same]

@@ -31,7 +31,8 @@ from claw.models.estimate import estimate_request, estimate_tokens
 from claw.models.fallback import FallbackModel, Link
 from claw.models.offline.client import CONNECT_HINT, OfflineModel
 from claw.models.registry import ModelChoice, Profile, build, resolve
-from claw.models.scripted import ScriptedModel, load_script
+from claw.models.script_files import load_script
+from claw.models.scripted import ScriptedModel
 from claw.models.transport import HttpTransport
 from claw.policy.headless import HeadlessApprover
 from claw.policy.hooks.declared import HookDeclaration, declare, matcher_problem
@@ -97,6 +98,7 @@ __all__ = [
     "Today",
     "Wishes",
     "choose_model",
+    "connect",
     "furnish",
     "open_conversation",
     "profiles",
@@ -126,6 +128,7 @@ class Wishes(msgspec.Struct, frozen=True):
     ask while ``model`` is not available. Times are in seconds. ``auto_compact`` is as
     ``compaction.threshold`` in the settings, 0 for never.
     ``at_once`` says that a turn follows without a person waiting at a prompt first.
+    ``record_wire`` keeps the bytes of every reply in the session.
     """
 
     cwd: str = "."
@@ -152,6 +155,7 @@ class Wishes(msgspec.Struct, frozen=True):
     effort: str = ""
     origin: Origin = "user"
     at_once: bool = False
+    record_wire: bool = False
     env: Mapping[str, str] = {}
 
 
@@ -175,8 +179,8 @@ class House(msgspec.Struct, frozen=True):
     """A furnished conversation and what a front end may want to know of it.
 
     ``notices`` are for the person, before the first turn. ``journal_path`` is
-    None for a session in memory; ``records`` reads all that was put on record, and raises
-    ``SessionError``.
+    None for a session in memory, ``blobs`` are the session's; ``records`` reads all that
+    was put on record, and raises ``SessionError``.
     """
 
     runtime: ConversationRuntime
@@ -184,6 +188,7 @@ class House(msgspec.Struct, frozen=True):
     loaded: Loaded
     session_id: str
     journal_path: str | None
+    blobs: Blobs
     records: Callable[[], Iterable[Record]]
     cwd: str
     tools: tuple[ToolSpec, ...]
@@ -249,7 +254,14 @@ async def _furnish(
         _chain(
             choices,
             lent,
-            partial(_client, opened.blobs, stack, at_once=wishes.at_once),
+            partial(
+                connect,
+                opened.blobs,
+                stack,
+                at_once=wishes.at_once,
+                record_wire=wishes.record_wire,
+                places=_places(wishes, cwd, opened.path),
+            ),
         ),
     )
     if loaded.settings.limits.max_budget_usd is not None:
@@ -353,6 +365,7 @@ async def _furnish(
         loaded=loaded,
         session_id=opened.session_id,
         journal_path=opened.path,
+        blobs=opened.blobs,
         records=opened.records,
         cwd=cwd,
         tools=tools.specs(),
@@ -366,6 +379,7 @@ async def _furnish(
             *rule_notices,
             *hook_notices,
             *_about_the_model(choice),
+            *(_about_the_wire(choices) if wishes.record_wire and lent.model is None else ()),
         ),
         stack=stack,
     )
@@ -597,7 +611,7 @@ def _summarizer(
     choice = resolve(name, env=wishes.env, profiles=profiles(loaded))
     if choice.kind == "offline":
         return None
-    client = _client(blobs, stack, choice, at_once=False)
+    client = connect(blobs, stack, choice)
     return Summarizer(client, choice.model, estimate_tokens)
 
 
@@ -610,18 +624,24 @@ def _refuse_unpriced(links: Sequence[Link]) -> None:
             )
 
 
-def _client(
+def connect(
     blobs: Blobs,
     stack: AsyncExitStack,
     choice: ModelChoice,
     *,
-    at_once: bool,
+    at_once: bool = False,
+    record_wire: bool = False,
+    places: Mapping[str, str] | None = None,
 ) -> ModelClient:
+    """A client for it, until ``stack`` is closed. ``blobs`` are those of its requests.
+
+    ``record_wire`` as for ``build``, ``places`` as for ``load_script``. Raises ``ConfigError``.
+    """
     match choice.kind:
         case "offline":
             return OfflineModel()
         case "script":
-            return ScriptedModel(load_script(choice.model))
+            return ScriptedModel(load_script(choice.model, places))
         case "chaos":
             raise ConfigError(
                 "`chaos:` is for tests: wrap a client in `claw.testing.ChaosModel`",
@@ -632,7 +652,13 @@ def _client(
             stack.push_async_callback(transport.aclose)
             if at_once:
                 transport.warm(choice.base_url)
-            return build(choice, transport=transport, blobs_get=blobs.get)
+            return build(choice, transport=transport, blobs_get=blobs.get, record_wire=record_wire)
+
+
+def _places(wishes: Wishes, cwd: str, journal: str | None) -> dict[str, str]:
+    """What the names in a recording stand for."""
+    own = {"BLOBS": blobs_dir(journal)} if journal else {}
+    return {"CWD": cwd, "HOME": home_directory(wishes.env), **own}
 
 
 def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
@@ -640,6 +666,13 @@ def _about_the_model(choice: ModelChoice) -> tuple[Notice, ...]:
         return ()
     text = f"No model is configured: the offline model answers. {CONNECT_HINT}"
     return (Notice("offline", "info", text),)
+
+
+def _about_the_wire(choices: Sequence[ModelChoice]) -> tuple[Notice, ...]:
+    if any(choice.base_url for choice in choices):
+        return ()
+    text = "`--record-wire`: there is nothing to record, for this model sends no bytes."
+    return (Notice("record_wire", "warning", text),)
 
 
 # -- the session ---------------------------------------------------------------
@@ -855,6 +888,7 @@ class Today(msgspec.Struct, frozen=True):
     kept_hooks: bytes
     env: Mapping[str, str]
     homes: tuple[str, str]
+    redactor: Redactor
 
 
 def today(wishes: Wishes, specs: Sequence[ToolSpec]) -> Today:
@@ -872,4 +906,5 @@ def today(wishes: Wishes, specs: Sequence[ToolSpec]) -> Today:
         kept_hooks=_kept(hooks, redactor),
         env=loaded.settings.env,
         homes=(loaded.homes.config, loaded.homes.project),
+        redactor=redactor,
     )

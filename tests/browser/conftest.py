@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.chromium import Chromium, Tab, find_chromium
+from tests.comparing import comparisons
 from tests.viewing import everything, hostile, page_of, page_of_many
 
 Open = Callable[..., Tab]
@@ -23,12 +24,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with ``everything.html``, ``hostile.html`` and ``many.html``."""
+    """A directory with ``everything.html``, ``hostile.html``, ``many.html`` and comparisons."""
     folder = tmp_path_factory.mktemp("pages")
     for make in (everything, hostile):
         path = asyncio.run(make(folder / make.__name__))
         (folder / f"{make.__name__}.html").write_text(page_of(path), encoding="utf-8")
     (folder / "many.html").write_text(page_of_many(2_000), encoding="utf-8")
+    for name, replayed in comparisons(folder / "replays"):
+        (folder / f"{name}.html").write_text(replayed, encoding="utf-8")
     return folder
 
 

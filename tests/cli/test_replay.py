@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,57 @@ async def test_tools_of_today_find_the_file_of_today(place: Workplace):
     assert ended.code == 5
     assert "tool_finished.content[0].text" in ended.out
     assert "two" in ended.out
+
+
+async def test_both_sides_are_written_as_a_page(place: Workplace):
+    await recorded(place)
+    ended = await place.run("replay", "latest", "--html", "page.html")
+    page = place.work / "page.html"
+    assert (ended.code, ended.out) == (0, f"same: 1 turn, 2 steps\npage: {page}\n")
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "The same as the recording" in page.read_text()
+    (place.work / "a.txt").write_text("two\n")
+    ended = await place.run("replay", "latest", "--live", "tools", "--html", "page.html")
+    assert ended.code == 5
+    assert ended.out.endswith(f"\npage: {page}\n")
+    assert "Differs from the recording" in page.read_text()
+    told = await place.run("replay", "latest", "--html", "page.html", "--output-format", "json")
+    assert told.json["page"] == str(page)
+    assert "played" not in told.json
+
+
+async def test_the_page_is_opened_as_a_session_is(place: Workplace):
+    await recorded(place)
+    tools = place.home / "tools"
+    tools.mkdir()
+    for name in ("xdg-open", "open"):
+        (tools / name).write_text(f'#!/bin/sh\necho "$1" >> "{place.home}/opened"\n')
+        (tools / name).chmod(0o755)
+    (place.home / "tmp").mkdir()
+    env = {"PATH": f"{tools}:{place.env['PATH']}", "TMPDIR": str(place.home / "tmp")}
+    ended = await place.run("replay", "latest", "--view", env=env)
+    assert (ended.code, ended.err) == (0, "")
+    page = ended.out.splitlines()[-1].removeprefix("page: ")
+    assert (place.home / "opened").read_text() == f"{page}\n"
+    assert page.startswith(str(place.home / "tmp"))
+    assert Path(page).read_text().startswith("<!doctype html>")
+
+
+async def test_secrets_of_today_are_not_on_the_page(place: Workplace):
+    await recorded(place)
+    (place.work / "a.txt").write_text("swordfish-42\n")
+    args = ("replay", "latest", "--live", "tools", "--html", "page.html")
+    assert (await place.run(*args, env={"MY_PASSWORD": "swordfish-42"})).code == 5
+    page = (place.work / "page.html").read_text()
+    assert "swordfish-42" not in page
+    assert "[redacted:MY_PASSWORD]" in page
+
+
+async def test_a_page_never_replaces_the_recording(place: Workplace):
+    path = await recorded(place)
+    before = path.read_bytes()
+    assert (await place.run("replay", "latest", "--html", str(path))).code == 1
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("args", [("absent",), ("latest", "--live", "model"), ()])

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from claw.engine.replaying import replay_session
 from claw.sessions.load import read_entries
 from claw.sessions.record import encode_record
 from claw.testing import Harness
-from claw.types.entries import Entry, ToolFinished, UserMessaged
+from claw.types.entries import Entry, ToolFinished, TurnEnded, UserMessaged
 from claw.types.messages import Text
 
 HOOK = """#!/bin/sh
@@ -27,6 +28,15 @@ def hooked(*events: str) -> dict[str, object]:
     """Settings with one hook for these events."""
     hook = {"hooks": [{"type": "command", "command": "sh hook.sh"}]}
     return {"hooks": {event: [hook] for event in events}}
+
+
+async def same(run: Harness) -> None:
+    """It replays whole, turn by turn."""
+    report = await replay_session(str(journal(run)))
+    report.check()
+    assert not report.ended_early
+    recorded = {e.turn for e in run.entries if isinstance(e, TurnEnded)}
+    assert report.turns == len(recorded)
 
 
 def journal(run: Harness) -> Path:

@@ -134,3 +134,11 @@ async def test_nothing_is_left_of_the_copy(tmp_path: Path, monkeypatch: pytest.M
         await run.turn("go")
         (await judged(run, "tools")).check()
     assert [*(tmp_path / "scratch").iterdir()] == []
+
+
+async def test_secrets_that_tools_print_are_left_out_as_they_were(tmp_path: Path):
+    script: list[Any] = [calls(("Bash", {"command": "echo $MY_API_KEY"})), says("done")]
+    settings = {"env": {"MY_API_KEY": "tr0ub4dor-and-3"}}
+    async with Harness(tmp_path, script, settings=settings, mode="bypassPermissions") as run:
+        await run.turn("go")
+        (await judged(run, "tools")).check()

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from claw.engine.replaying import replay_session
@@ -46,18 +44,10 @@ from claw.types.entries import (
 )
 from claw.types.permissions import Answer, Rule
 from claw.types.reply import Reply
-from tests.replay.recordings import HOOK, changed, hooked, journal, shortened, with_text
+from tests.replay.recordings import HOOK, changed, hooked, journal, same, shortened, with_text
 
 LOOK = FakeTool("Look", text="seen", required=("at",))
 DO = FakeTool("Do", text="done", read_only=False, does=(Execute("do"),))
-
-
-async def same(run: Harness) -> None:
-    report = await replay_session(str(journal(run)))
-    report.check()
-    assert not report.ended_early
-    recorded = {e.turn for e in run.entries if isinstance(e, TurnEnded)}
-    assert report.turns == len(recorded)
 
 
 async def test_parallel_reads_edits_and_failures(tmp_path: Path):
@@ -466,41 +456,3 @@ async def test_waits_are_not_waited_for(tmp_path: Path):
         await run.turn("go")
         async with asyncio.timeout(20):
             await same(run)
-
-
-_CALL = st.sampled_from([("Look", {"at": 1}), ("Do", {}), ("None", {}), ("Look", {})])
-_STEP = st.one_of(
-    st.lists(_CALL, min_size=1, max_size=3).map(lambda made: calls(*made)),
-    st.sampled_from(["overloaded", "cut", "text", "pause"]),
-)
-
-
-def _made(step: Any) -> list[Any]:
-    match step:
-        case "overloaded":
-            return [fails(ModelUnavailable("overloaded"))]
-        case "cut":
-            return [cut("half of"), calls(("Look", {"at": 3}))]
-        case "text":
-            return [calls(("Look", {"at": 4}), text="I look")]
-        case "pause":
-            return [replace(says("wait"), stop_reason="pause_turn")]
-        case _:
-            return [step]
-
-
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.lists(_STEP, max_size=5), st.sampled_from(["default", "bypassPermissions", "plan"]))
-def test_any_session_replays(tmp_path_factory: pytest.TempPathFactory, steps: Any, mode: str):
-    async def run() -> None:
-        script = [reply for step in steps for reply in _made(step)]
-        folder = tmp_path_factory.mktemp("any")
-        harness = Harness(folder, [*script, says("done")], tools=(LOOK, DO), mode=mode)
-        harness.script = None
-        async with harness:
-            await harness.turn("go")
-            await same(harness)
-
-    asyncio.run(run())

@@ -24,7 +24,7 @@ from claw.testing import (
     says,
 )
 from claw.testing.schedules import under_schedule
-from claw.types.entries import Compacted, Interrupted, Retried, ToolFinished
+from claw.types.entries import Compacted, HookFinished, Interrupted, Retried, ToolFinished
 from claw.types.hooks import HookOutcome, HookPayload, HookRun
 from claw.types.request import Request
 from claw.types.session import SessionState
@@ -36,12 +36,14 @@ FOUR = ("A", "B", "C", "D")
 
 
 class Slow(FakeTool):
-    """Takes a while that nobody knows before."""
+    """Takes a while that nobody knows before, and says in ``ended`` when it is done."""
 
     random: Any = None
+    ended: Any = None
 
     async def run(self, args: dict[str, Any], call: Any) -> ToolOutput:
         await asyncio.sleep(self.random.random())
+        self.ended.append(self.name)
         return await super().run(args, call)
 
 
@@ -74,11 +76,13 @@ def failing(payload: HookPayload) -> HookOutcome:
     return HookOutcome(messages=("the hook broke",), runs=(run,))
 
 
-async def scenario(seed: int) -> tuple[str, list[Any]]:
+async def scenario(seed: int) -> tuple[str, list[Any], str]:
+    """The record, the entries, and the order in which tools were done."""
     random = Random(seed)
+    ended: list[str] = []
     tools: list[Any] = [Slow(name, text=f"{name} is done") for name in FOUR]
     for tool in tools:
-        tool.random = random
+        tool.random, tool.ended = random, ended
     stop = Stops("Stop")
     denied = FakeTool("Denied", read_only=False)
     script: list[Any] = [
@@ -101,15 +105,16 @@ async def scenario(seed: int) -> tuple[str, list[Any]]:
     stop.runtime = runtime
     for prompt in ("go", "once more", "and on"):
         await runtime.run_turn(prompt)
-    return dumps(trajectory(journal.entries, {})), journal.entries
+    return dumps(trajectory(journal.entries, {})), journal.entries, "".join(ended)
 
 
 def test_the_scenario_has_all_that_could_go_wrong():
-    _, entries = under_schedule(0, partial(scenario, 0))
+    _, entries, _ = under_schedule(0, partial(scenario, 0))
     kinds = {type(entry) for entry in entries}
     assert kinds >= {Retried, Compacted, Interrupted}
     statuses = [entry.status for entry in entries if isinstance(entry, ToolFinished)]
     assert statuses == [*["ok"] * 4, "denied", "ok", "ok", *["interrupted"] * 5]
+    assert "error" in {entry.outcome for entry in entries if isinstance(entry, HookFinished)}
 
 
 def test_schedules_differ():
@@ -136,5 +141,6 @@ def test_time_does_not_pass():
 
 @pytest.mark.timeout(600)
 def test_every_schedule_gives_one_record():
-    records = {under_schedule(seed, partial(scenario, seed))[0] for seed in range(SEEDS)}
-    assert len(records) == 1
+    runs = [under_schedule(seed, partial(scenario, seed)) for seed in range(SEEDS)]
+    assert len({record for record, _, _ in runs}) == 1
+    assert len({order[:4] for _, _, order in runs}) > 10  # of 24: they were not done alike

@@ -29,6 +29,16 @@ def test_importing_claw_loads_nothing_of_it() -> None:
     assert done.stdout.strip() == "['claw']"
 
 
+def test_the_plugin_costs_a_run_of_pytest_nothing() -> None:
+    code = (
+        "import pytest, sys; before = {*sys.modules}; import claw.testing.plugin; "
+        "print(*sorted({*sys.modules} - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = "claw claw.testing claw.testing.flags claw.testing.plugin claw.testing.stash"
+    assert done.stdout.strip() == loaded
+
+
 def test_run_is_a_turn_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\nremember the milk\n")
     env = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}

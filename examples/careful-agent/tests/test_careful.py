@@ -1,6 +1,6 @@
 from careful import instructions, settings
 
-from claw.testing import calls, says
+from claw.testing import assert_offered, assert_system_contains, calls, says
 
 
 def test_the_hook_refuses_a_todo(claw_session, scripted_model):
@@ -26,6 +26,6 @@ def test_the_rule_lets_nobody_push(claw_session, scripted_model, assert_trajecto
 def test_the_prompt_asks_for_tests(claw_session, offline_model, replay):
     run = claw_session(offline_model, files={"AGENTS.md": instructions()})
     run.turn("list files")
-    assert "Run the tests before" in run.requests[0].system
-    assert run.offers("Bash")
+    assert_system_contains(run, "Run the tests before")
+    assert_offered(run, "Bash")
     assert replay(run.journal).same

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from claw.engine.structured import Checked, schema_problem, with_schema
 from claw.errors import WrongUse
 from claw.runtime.conversation import ConversationRuntime
+from claw.runtime.turn import TurnOptions
 from claw.types.messages import UserBlock
-from claw.types.results import TurnSummary
 
 __all__ = ["SchemaAnswer", "schema_from"]
 
@@ -54,19 +54,13 @@ class SchemaAnswer:
         self._schema = schema
         self._checked: Checked | None = None
 
-    def attach(self, runtime: ConversationRuntime) -> None:
+    def options(self, runtime: ConversationRuntime) -> TurnOptions:
         self._checked = Checked(self._schema, RETRIES, runtime.steer)
         runtime.listen(self._checked.emit)
+        return replace(runtime.options, verdict=self._checked.failure)
 
     def content(self, prompt: str) -> tuple[UserBlock, ...]:
         return with_schema(prompt, self._schema)
-
-    def judged(self, summary: TurnSummary) -> TurnSummary:
-        assert self._checked is not None
-        failure = self._checked.failure()
-        if summary.stop_reason != "completed" or failure is None:
-            return summary
-        return replace(summary, stop_reason="error", error=failure)
 
     @property
     def document(self) -> str:

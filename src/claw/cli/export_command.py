@@ -16,8 +16,9 @@ from claw.cli.render.activity import show_labelled
 from claw.cli.render.story import as_markdown, story
 from claw.cli.sessions_command import home_and_project, screen_here
 from claw.cli.style import harmless
-from claw.cli.times import local_time
+from claw.cli.times import world_time
 from claw.errors import ConfigError, SessionError
+from claw.models.offline.client import MODEL as OFFLINE
 from claw.models.prices import cost
 from claw.policy.redact import KnownSecrets
 from claw.sessions.blobs import blobs_dir, read_blob
@@ -25,6 +26,8 @@ from claw.sessions.index import SessionSummary, find_anywhere, summary_of
 from claw.sessions.load import good_lines, open_journal, read_entries, refuse_foreign
 from claw.sessions.record import OPENING, head_of
 from claw.sessions.writing import put_file, reason
+from claw.types.texts import each_text
+from claw.viewer.atif import atif
 from claw.viewer.fold import fold
 from claw.viewer.page import page
 from claw.workspace.disk import SystemDisk
@@ -40,10 +43,13 @@ def export_session(given: Mapping[str, Any]) -> int:
     clean = cleaner(given)
     refuse_foreign(path)
     elsewhere: list[int] = []
+    pictures: set[str] = set()
     if given["output_format"] == "jsonl":
         pieces = _lines(path, clean, elsewhere)
     elif given["output_format"] == "html":
         pieces = iter((page_of(path, clean),))
+    elif given["output_format"] == "atif":
+        pieces = _trajectory(path, clean, pictures)
     else:
         pieces = _document(path, clean)
     screen = screen_here()
@@ -57,6 +63,10 @@ def export_session(given: Mapping[str, Any]) -> int:
         what = "1 record has" if count == 1 else f"{count} records have"
         text = f"{what} long texts or files beside the session, which are not in the export"
         show_labelled(screen, "warning", text)
+    if pictures:
+        what = "1 picture is" if len(pictures) == 1 else f"{len(pictures)} pictures are"
+        text = f"{what} in files beside the session, which the export names but does not hold"
+        show_labelled(screen, "warning", text)
     return screen.exit_code(0)
 
 
@@ -67,6 +77,11 @@ def cleaner(given: Mapping[str, Any]) -> Clean:
 
 def page_of(path: str, clean: Clean) -> bytes:
     """A session as one HTML page. Raises ``SessionError`` where it is damaged."""
+    told = fold(read_entries(path), clean=clean, blob=_blobs_of(path), price=cost)
+    return page(told).encode()
+
+
+def _blobs_of(path: str) -> Callable[[str], bytes | None]:
     folder = blobs_dir(path)
 
     def blob(digest: str) -> bytes | None:
@@ -75,8 +90,23 @@ def page_of(path: str, clean: Clean) -> bytes:
         except SessionError:
             return None
 
-    told = fold(read_entries(path), clean=clean, blob=blob, price=cost)
-    return page(told).encode()
+    return blob
+
+
+def _trajectory(path: str, clean: Clean, pictures: set[str]) -> Iterator[bytes]:
+    """``pictures`` gets the paths of those that it names. Raises ``SessionError`` at once."""
+    folder, blob = os.path.abspath(blobs_dir(path)), _blobs_of(path)
+
+    def file(digest: str) -> str | None:
+        if blob(digest) is None:
+            return None
+        pictures.add(os.path.join(folder, digest))
+        return os.path.join(folder, digest)
+
+    pieces = atif(
+        read_entries(path), clean=clean, blob=blob, file=file, price=cost, rules={OFFLINE}
+    )
+    return (piece.encode("utf-8", "replace") for piece in pieces)
 
 
 def _document(path: str, clean: Clean) -> Iterator[bytes]:
@@ -87,7 +117,7 @@ def _document(path: str, clean: Clean) -> Iterator[bytes]:
 
 def _head(session: SessionSummary) -> str:
     title = " ".join(harmless(session.title).split()) or "A session"
-    when = local_time(session.created)
+    when = world_time(session.created)
     return f"# {title}\n\n- session: {session.id}\n- directory: {session.cwd}\n- begun: {when}\n"
 
 
@@ -104,24 +134,12 @@ def _lines(path: str, clean: Clean, elsewhere: list[int]) -> Iterator[bytes]:
 def _cleaned(raw: bytes, clean: Clean) -> bytes:
     """The same bytes where there is no secret in them, else a record with its own checksum."""
     fields = msgspec.json.decode(raw, type=dict[str, Any])
-    without = {_clean_all(key, clean): _clean_all(value, clean) for key, value in fields.items()}
+    without = each_text(fields, clean)
     if without == fields:
         return raw
     del without["crc"]
     rest = msgspec.json.encode(without)[1:]
     return b'%b%08x",%b' % (OPENING, zlib.crc32(rest), rest)
-
-
-def _clean_all(value: Any, clean: Clean) -> Any:
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [_clean_all(item, clean) for item in value]
-        case dict():
-            return {clean(key): _clean_all(item, clean) for key, item in value.items()}
-        case _:
-            return value
 
 
 def write_whole(target: str, source: str, pieces: Iterable[bytes]) -> None:

@@ -96,6 +96,7 @@ def wishes_of(given: Mapping[str, Any]) -> Wishes:
         fork=given["fork_session"],
         session_id=given["session_id"],
         ephemeral=given["no_session_persistence"],
+        record_wire=given["record_wire"],
         system_prompt=None if system is None else _clean(system),
         append_system_prompt=_clean(given["append_system_prompt"] or ""),
         tools=_listed(given["tools"]) if given["tools"] else None,
@@ -127,6 +128,10 @@ def _refuse_contradictions(
     if given["no_session_persistence"] and goes_on:
         raise click.UsageError(
             "`--no-session-persistence` keeps no session, so it cannot go on with one"
+        )
+    if given["no_session_persistence"] and given["record_wire"]:
+        raise click.UsageError(
+            "`--record-wire` keeps bytes in the session, and `--no-session-persistence` keeps none"
         )
     if given["include_partial_messages"] and given["output_format"] != "stream-json":
         raise click.UsageError("`--include-partial-messages` needs `--output-format stream-json`")

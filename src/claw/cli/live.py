@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from claw.app import House
 from claw.cli.interrupts import Interrupts
@@ -12,6 +12,7 @@ from claw.cli.screen import Screen
 from claw.cli.spinner import Spinner
 from claw.cli.style import human_seconds, human_tokens
 from claw.ports import EventSink
+from claw.runtime.turn import TurnOptions
 from claw.types.entries import Compacted
 from claw.types.events import Notice
 from claw.types.messages import UserBlock
@@ -59,19 +60,17 @@ class LiveCli:
     async def run_turn(
         self,
         prompt: str | tuple[UserBlock, ...],
-        judged: Callable[[TurnSummary], TurnSummary] | None = None,
+        options: TurnOptions | None = None,
     ) -> TurnSummary:
         """One turn to its end, shown as it happens. Raises what the runtime raises.
 
-        ``judged`` has the last word on how it ended. While it runs, Ctrl-C interrupts it; the
-        handler of before is back in front afterwards, however it ended.
+        While it runs, Ctrl-C interrupts it; the handler of before is back in front
+        afterwards, however it ended.
         """
         self._screen.on_broken = self._runtime.interrupt
         with self._interrupts.front(self._runtime.interrupt):
             async with self._spinner:
-                summary = await self._runtime.run_turn(prompt)
-        if judged is not None:
-            summary = judged(summary)
+                summary = await self._runtime.run_turn(prompt, options=options)
         if self._screen.broken is None:  # else nobody reads, and the interrupt was ours
             self._show_end(summary)
         return summary

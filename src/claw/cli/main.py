@@ -73,6 +73,7 @@ Write a session as a document, or as its records.
   claw export latest                         Markdown on stdout
   claw export latest --output talk.md        into a file
   claw export latest --format html -o t.html a page for a browser, in one file
+  claw export latest --format atif -o t.json the Agent Trajectory Interchange Format
   claw export 20261130 --format jsonl        the records, one JSON object a line
 
 Known secrets are taken out once more, as they were before the session was written. REF is an id,
@@ -131,7 +132,8 @@ class PromptOrCommand(click.Group):
         with formatter.section("Exit codes"):
             formatter.write_text(
                 "0 done, 1 failed, 2 wrong usage, 3 a limit was reached, 4 a permission was "
-                "missing (with --on-denied fail), 130 interrupted by Ctrl-C, 143 by SIGTERM."
+                "missing (with --on-denied fail), 5 a replay differs, 130 interrupted by Ctrl-C, "
+                "143 by SIGTERM."
             )
 
 
@@ -276,6 +278,12 @@ def flag(group: str, *names: str, **options: Any) -> Callable[[F], F]:
     "--no-session-persistence",
     is_flag=True,
     help="Keep nothing on disk.",
+)
+@flag(
+    SESSION,
+    "--record-wire",
+    is_flag=True,
+    help="Keep the bytes of every reply, too, as the server sent them.",
 )
 @flag(
     LIMITS,
@@ -583,8 +591,9 @@ def sessions_prune(ctx: click.Context, /, **given: Any) -> int:
     "--format",
     "--output-format",
     "output_format",
-    type=click.Choice(["markdown", "html", "jsonl"]),
-    help="markdown: to read, the default; html: a page, as `claw view` shows; jsonl: the records.",
+    type=click.Choice(["markdown", "html", "atif", "jsonl"]),
+    help="markdown: to read, the default; html: a page, as `claw view` shows; atif: a trajectory "
+    "for evaluation tools; jsonl: the records.",
 )
 @click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
 @at_home
@@ -749,6 +758,8 @@ def load_session(ctx: click.Context, /, **given: Any) -> int:
     help="stop at the first difference, the default, or go on after it.",
 )
 @click.option("--in-place", is_flag=True, help="Live tools and hooks change the real workspace.")
+@click.option("--html", metavar="FILE", help="Write a page there: recorded and replayed.")
+@click.option("--view", is_flag=True, help="Show that page in the browser.")
 @as_json("json: one object.")
 @click.option("--settings", metavar="FILE", help="Settings to add for live parts: a file, or JSON.")
 @at_home
@@ -765,6 +776,7 @@ def replay(ctx: click.Context, /, **given: Any) -> int:
     \b
       claw replay latest
       claw replay latest --live policy,hooks
+      claw replay latest --live tools --on-divergence continue --view
     """
     from claw.cli.replay_command import replay_recording
 

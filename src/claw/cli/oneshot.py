@@ -23,6 +23,7 @@ from claw.cli.screen import Screen
 from claw.cli.style import harmless
 from claw.ports import EventSink
 from claw.runtime.conversation import ConversationRuntime
+from claw.runtime.turn import TurnOptions
 from claw.types.messages import UserBlock
 from claw.types.results import TurnSummary, final_assistant_text
 from claw.version import __version__
@@ -33,14 +34,11 @@ __all__ = ["AnswerCheck", "Form", "run_one_shot"]
 class AnswerCheck(Protocol):
     """What the last answer of a turn has to be."""
 
-    def attach(self, runtime: ConversationRuntime) -> None:
-        """Watch the answers of this conversation."""
+    def options(self, runtime: ConversationRuntime) -> TurnOptions:
+        """Those of a turn that fails without such an answer; watches the conversation."""
 
     def content(self, prompt: str) -> tuple[UserBlock, ...]:
         """The prompt, and what is wanted."""
-
-    def judged(self, summary: TurnSummary) -> TurnSummary:
-        """How the turn ended: a turn without such an answer failed."""
 
     @property
     def document(self) -> str:
@@ -121,8 +119,8 @@ async def _turn(
     if form.check is None:
         summary = await live.run_turn(prompt)
     else:
-        form.check.attach(house.runtime)
-        summary = await live.run_turn(form.check.content(prompt), form.check.judged)
+        options = form.check.options(house.runtime)
+        summary = await live.run_turn(form.check.content(prompt), options)
     if form.output != "text":
         result = compact_result if form.compact else json_result
         value = result(summary, model=_answering(summary, house), session_id=house.session_id)

@@ -9,9 +9,12 @@ from typing import Any
 
 import msgspec
 
+from claw.cli.export_command import cleaner
 from claw.cli.render.envelope import dumps
 from claw.cli.sessions_command import home_and_project, screen_here
 from claw.cli.style import harmless
+from claw.cli.view_command import open_page, put_page
+from claw.engine.replay_page import page_of_replay
 from claw.engine.replaying import Live, Part, replay_session
 from claw.errors import WrongUse
 from claw.recordings.verify import Difference, Replayed
@@ -23,7 +26,10 @@ DIFFERS = 5
 
 
 def replay_recording(given: Mapping[str, Any]) -> int:
-    """Replay and report; 0 where all is the same, 5 where not. Raises ``ClawError``."""
+    """Replay and report, also as a page; 0 where all is the same, 5 where not.
+
+    Raises ``ClawError``.
+    """
     path = find_anywhere(*home_and_project(given), given["ref"])
     live = Live(
         parts=_parts(given["live"] or ""),
@@ -33,11 +39,16 @@ def replay_recording(given: Mapping[str, Any]) -> int:
         env=dict(os.environ),
     )
     done = asyncio.run(replay_session(path, live))
+    page = ""
+    if given["html"] or given["view"]:
+        page = put_page(page_of_replay(path, done, cleaner(given)), given["html"], path)
     screen = screen_here()
     if given["output_format"] == "json":
-        screen.product(dumps(_json(done)) + "\n")
+        screen.product(dumps({**_json(done), **({"page": page} if page else {})}) + "\n")
     else:
-        screen.product(harmless(_text(done)))
+        screen.product(harmless(_text(done) + (f"page: {page}\n" if page else "")))
+    if given["view"]:
+        open_page(screen, page)
     return screen.exit_code(0 if done.same else DIFFERS)
 
 
@@ -53,7 +64,9 @@ def _parts(text: str) -> frozenset[Part]:
 
 
 def _json(done: Replayed) -> dict[str, Any]:
-    fields: dict[str, Any] = msgspec.to_builtins(done)
+    told = msgspec.structs.replace(done, played=(), system=None)
+    fields: dict[str, Any] = msgspec.to_builtins(told)
+    del fields["played"], fields["system"]
     found = [{**msgspec.to_builtins(d), "diff": d.diff} for d in done.differences]
     return {"schema": 1, "type": "replay", "same": done.same, **fields, "differences": found}
 

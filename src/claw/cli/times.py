@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-__all__ = ["ago", "human_size", "local_time", "seconds_of"]
+__all__ = ["ago", "human_size", "local_time", "seconds_of", "world_time"]
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -14,6 +14,14 @@ def local_time(utc: str) -> str:
     """``2026-11-30 14:20`` for a time of a journal, where this machine is; else blank."""
     moment = _moment(utc)
     return "" if moment is None else moment.astimezone().isoformat(" ", "minutes")[:16]
+
+
+def world_time(utc: str) -> str:
+    """``2026-11-30 14:20 UTC``, the same wherever a document is made; else blank."""
+    moment = _moment(utc)
+    if moment is None:
+        return ""
+    return f"{moment.astimezone(UTC).isoformat(' ', 'minutes')[:16]} UTC"
 
 
 def ago(utc: str, now: float) -> str:
@@ -59,7 +67,7 @@ def _moment(utc: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(utc)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        moment.astimezone()  # the ends of the calendar have no local time
+        moment.astimezone(), moment.astimezone(UTC)  # the ends of the calendar have neither
     except (ValueError, OverflowError):
         return None
     return moment

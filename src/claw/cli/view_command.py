@@ -20,7 +20,7 @@ from claw.sessions.index import find_anywhere
 from claw.sessions.load import refuse_foreign
 from claw.sessions.writing import reason
 
-__all__ = ["view_session"]
+__all__ = ["open_page", "put_page", "view_session"]
 
 PATIENCE = 3.0
 """Seconds in which an opener tells that it cannot; one that opened may stay for long."""
@@ -31,12 +31,7 @@ def view_session(given: Mapping[str, Any]) -> int:
     path = find_anywhere(*home_and_project(given), given["ref"])
     refuse_foreign(path)
     page = page_of(path, cleaner(given))
-    target = given["output"]
-    if target:
-        target = os.path.abspath(os.path.expanduser(target))
-        write_whole(target, path, [page])
-    else:
-        target = _temporary(page)
+    target = put_page(page, given["output"], path)
     screen = screen_here()
     if given["output_format"] == "json":
         screen.product(dumps({"path": target, "bytes": len(page)}) + "\n")
@@ -45,8 +40,17 @@ def view_session(given: Mapping[str, Any]) -> int:
     else:
         screen.product(f"{target}\n")
     if not given["no_open"]:
-        _open(screen, target)
+        open_page(screen, target)
     return screen.exit_code(0)
+
+
+def put_page(page: bytes, target: str | None, session: str) -> str:
+    """The absolute path where the page of a session's file is now. Raises ``ConfigError``."""
+    if target:
+        target = os.path.abspath(os.path.expanduser(target))
+        write_whole(target, session, [page])
+        return target
+    return _temporary(page)
 
 
 def _temporary(page: bytes) -> str:
@@ -61,7 +65,7 @@ def _temporary(page: bytes) -> str:
     return path
 
 
-def _open(screen: Screen, path: str) -> None:
+def open_page(screen: Screen, path: str) -> None:
     """With the system's opener; where there is none, or it cannot, the path has been told."""
     name = "open" if sys.platform == "darwin" else "xdg-open"
     opener = shutil.which(name)

@@ -40,6 +40,7 @@ from claw.types.results import (
     TurnSummary,
     final_assistant_text,
 )
+from claw.types.surrogates import mend
 from claw.types.usage import Usage
 from claw.workspace.disk import SystemDisk
 
@@ -82,8 +83,7 @@ def _asked(
     denied: Sequence[PermissionDenial],
 ) -> _Asked:
     """What is no text (half of a surrogate pair) no journal keeps: it goes at once."""
-    whole = prompt.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return _Asked(whole, tuple(commands), tuple(tools), tuple(denied))
+    return _Asked(mend(prompt), tuple(commands), tuple(tools), tuple(denied))
 
 
 class QueryEngine:
@@ -246,7 +246,8 @@ class QueryEngine:
 
     @property
     def permission_denials(self) -> tuple[PermissionDenial, ...]:
-        """Those that policy gave, of the whole session, and those that were only inferred here."""
+        """Of every turn, those that were known before it and those that policy gave in it; and
+        those of commands, which no journal keeps."""
         given = (denial for turn in self._view.turns for denial in turn.denials)
         return (*given, *self._inferred)
 
@@ -338,11 +339,10 @@ class QueryEngine:
         if (refused := self._refusal()) is not None:
             reason, why = refused
             return self._result(asked, reason, failure=Failure(reason, why), denials=denials)
-        self._inferred += denials
         if (command := explicit_command(asked.prompt)) is not None:
             return await self._command(asked, *command, denials)
         content = asked.prompt if self._checked is None else self._content(asked.prompt)
-        summary = await self.runtime.run_turn(content, options=self._options())
+        summary = await self.runtime.run_turn(content, options=self._options(denials))
         reason, failure = self._judged(summary)
         calls = [call for message in summary.assistant_messages for call in message.tool_calls]
         self.tools_used = tuple(dict.fromkeys(call.name for call in calls))
@@ -374,6 +374,7 @@ class QueryEngine:
         self, asked: _Asked, name: str, rest: str, denials: tuple[PermissionDenial, ...]
     ) -> TurnResult:
         """An explicit command: no turn, nothing is sent."""
+        self._inferred += denials
         if self._checked is not None:
             failure = Failure("structured_output", "the answer of a command has no schema")
             return self._result(asked, "error", failure=failure, denials=denials)
@@ -388,8 +389,6 @@ class QueryEngine:
         if summary.stop_reason != "completed":
             reason = summary.stop_reason
             return reason, summary.error or Failure(reason, _WHY.get(reason, reason))
-        if self._checked is not None and (failure := self._checked.failure()) is not None:
-            return "error", failure
         if self._over_budget():
             return "max_budget_reached", None
         return "completed", None
@@ -460,7 +459,7 @@ class QueryEngine:
                 usd -= usd if turn.cost is None else turn.cost
         return tokens, usd
 
-    def _options(self) -> TurnOptions:
+    def _options(self, denials: tuple[PermissionDenial, ...]) -> TurnOptions:
         """With what is left of the session's budgets, so that a turn stops between steps."""
         options, (tokens, usd) = self.runtime.options, self._left()
         limits = options.limits
@@ -468,7 +467,9 @@ class QueryEngine:
             limits += (MaxTokens(tokens, SESSION_TOKENS),)
         if usd is not None:
             limits += (MaxCost(usd, SESSION_USD),)
-        return replace(options, limits=limits)
+        if self._checked is not None:
+            options = replace(options, verdict=self._checked.failure)
+        return replace(options, limits=limits, denials=denials)
 
     async def _compact(self) -> Compacted | None:
         if self._view.since_compaction <= self.config.compact_after_turns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -17,7 +17,10 @@ from msgspec.structs import replace
 
 from claw.app import Today
 from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
-from claw.errors import ConfigError, SessionError
+from claw.engine.structured import KIND
+from claw.errors import ConfigError, SessionError, SessionNotFound
+from claw.models.decode import decode_again
+from claw.models.dialect import SPOKEN
 from claw.ports import Ports, ToolSet
 from claw.prompts.system import with_instructions
 from claw.recordings.play import (
@@ -34,25 +37,42 @@ from claw.recordings.play import (
     Tape,
 )
 from claw.recordings.record import RecordedFault, Take, takes_of
-from claw.recordings.trajectory import Names, longest_first
-from claw.recordings.verify import Difference, Replayed, window
+from claw.recordings.trajectory import Names, entry_kind, longest_first
+from claw.recordings.verify import Difference, Played, Replayed, missing, window
 from claw.runtime.conversation import ConversationRuntime
 from claw.runtime.limits import Limit, MaxCost, MaxSteps, MaxTokens
 from claw.runtime.request import Prompt
+from claw.runtime.sample import output_limit
 from claw.runtime.turn import TurnOptions
 from claw.sessions.blobs import blobs_dir, digest_of, read_blob
 from claw.sessions.folding import fold_records
 from claw.sessions.load import read_entries
 from claw.sessions.record import Record
-from claw.types.entries import Event, PromptInstalled, Rewound, StepRequested
-from claw.types.request import Sampling
+from claw.types.entries import (
+    KnownEntry,
+    ModeChanged,
+    PromptInstalled,
+    ReplyReceived,
+    Rewound,
+    RuleAdded,
+    SessionStarted,
+    StepRequested,
+    Titled,
+)
+from claw.types.events import AssistantEvent
+from claw.types.request import Request, Sampling
+from claw.types.results import Failure
 from claw.types.session import SessionState
 from claw.types.tools import ToolSpec
+from claw.types.wire import cut
 
 __all__ = ["Live", "Part", "replay", "replay_session"]
 
-REWORDED = frozenset({"digests"})
-MOVED = frozenset({"digests", "spilled", "added"})
+Decode = Callable[[str, Iterable[bytes], Request], Iterable[AssistantEvent]]
+"""From a dialect, the chunks of a body and the request to events; raises ``ModelError``."""
+
+REWORDED = frozenset({"digests", "digest"})
+MOVED = frozenset({"digests", "digest", "spilled", "added"})
 """What tells of texts that name the workspace, which is another one for live tools."""
 
 
@@ -65,11 +85,17 @@ def replay(path: str | os.PathLike[str], live: Live | None = None) -> Replayed:
     return asyncio.run(replay_session(os.fspath(path), live))
 
 
-async def replay_session(path: str, live: Live | None = None) -> Replayed:
-    """As ``replay``, in an event loop."""
+async def replay_session(
+    path: str, live: Live | None = None, *, decode: Decode = decode_again
+) -> Replayed:
+    """As ``replay``, in an event loop. ``decode`` gets the recorded bytes of replies."""
     records = [*read_entries(path)]
+    if records and records[0].seq == 1 and not isinstance(records[0].entry, SessionStarted):
+        raise SessionNotFound(f"{path} does not begin as a session does")
     with contextlib.ExitStack() as stack:
-        run = _Replay(path, _unbroken(records), lost=len(records), live=live, stack=stack)
+        run = _Replay(
+            path, _unbroken(records), lost=len(records), live=live, stack=stack, decode=decode
+        )
         return await run.run()
 
 
@@ -94,6 +120,7 @@ class _Replay:
         lost: int,
         live: Live | None,
         stack: contextlib.ExitStack,
+        decode: Decode,
     ) -> None:
         self._path = path
         self._records = records
@@ -102,11 +129,14 @@ class _Replay:
         self._today: Today | None = None
         self._tools: ToolSet | None = None  # they remember what was read
         self._stack = stack
+        self._decode = decode
         self._takes = takes_of(record.entry for record in records)
         self._early = lost > len(records)
         self._read = partial(read_blob, blobs_dir(path))
         self._state = SessionState()
         self._steps = 0
+        self._played: list[Played] = []
+        self._system: tuple[str, str] | None = None
 
     async def run(self) -> Replayed:
         differences: list[Difference] = []
@@ -115,14 +145,19 @@ class _Replay:
         for take in self._takes:
             if not whole and not take.goes_on_after_kill:
                 break
-            self._between(take)
+            differences += self._between(take)
+            if differences and not self._live.goes_on:
+                self._played.append(Played(take.before, take.told, stopped=True))
+                break
             if not take.entries:
+                self._played.append(Played(take.before, (), ()))
                 break
             whole = take.whole
             turns += 1
             self._arrive()
             differences += self._told_anew(take) if turns == 1 else []
             if differences and not self._live.goes_on:
+                self._played.append(Played(take.before, take.told, stopped=True))
                 break
             differences += await self._turn(take)
             if differences and not self._live.goes_on:
@@ -135,16 +170,29 @@ class _Replay:
             ended_early=self._early or not whole,
             live=tuple(sorted(self._live.parts)),
             stale=self._stale(),
+            played=(*self._played, *self._not_played()),
+            system=self._system,
         )
 
-    def _between(self, take: Take) -> None:
-        """What happened between turns is taken as it is."""
+    def _not_played(self) -> Iterator[Played]:
+        for take in self._takes[len(self._played) :]:
+            yield Played(take.before, take.told)
+
+    def _between(self, take: Take) -> list[Difference]:
+        """What happened between turns is taken as it is, unless it belongs into a turn."""
+        for entry in take.before:
+            if isinstance(entry, PromptInstalled):
+                for digest in filter(None, (entry.rules, entry.hooks, entry.instructions)):
+                    self._read(digest)
         if any(isinstance(entry, Rewound) for entry in take.before):
             begins = take.entries[0] if take.entries else None
             self._state = fold_records(partial(self._until, begins))
-            return
-        for entry in take.before:
-            self._state = self._state.fold(entry)
+        else:
+            for entry in take.before:
+                self._state = self._state.fold(entry)
+        if (astray := take.astray) is None:
+            return []
+        return [Difference(self._state.turns, 0, entry_kind(astray), *missing(astray, None))]
 
     def _until(self, end: object) -> Iterator[Record]:
         for record in self._records:
@@ -153,10 +201,12 @@ class _Replay:
             yield record
 
     async def _turn(self, take: Take) -> list[Difference]:
+        names = self._names(take)
+        ignored = MOVED if "tools" in self._live.parts else REWORDED if self._anew else frozenset()
         tape = Tape(
             take,
-            names=self._names(take),
-            ignored=MOVED if "tools" in self._live.parts else REWORDED if self._anew else (),
+            names=names,
+            ignored=ignored,
             stops=not self._live.goes_on,
             show=self._show,
         )
@@ -165,6 +215,9 @@ class _Replay:
         with contextlib.suppress(RecordedFault):  # it is on record, as it was then
             await runtime.run_turn(take.prompt)
         tape.finish()
+        stopped = bool(tape.differences) and not self._live.goes_on
+        played = Played(take.before, take.told, tuple(tape.made), stopped, names, ignored)
+        self._played.append(played)
         self._steps += len({e.step for e in tape.made if isinstance(e, StepRequested)})
         self._state = runtime.state if take.whole else _folded(begun, take)
         return tape.differences
@@ -199,6 +252,8 @@ class _Replay:
         recorded = self._section(installed)
         if recorded == self._today.instructions:
             return []
+        prompt = self._prompt(installed)
+        self._system = (prompt.system, self._renewed(prompt).system)
         values = window(recorded, self._today.instructions)
         return [Difference(take.start.turn, 0, "prompt_installed", "system", *values)]
 
@@ -227,26 +282,29 @@ class _Replay:
     # -- the turn's ports ----------------------------------------------------------
 
     def _conversation(self, take: Take, tape: Tape) -> ConversationRuntime:
-        ports, compactor, clock = self._ports(tape)
+        ports, compactor, clock = self._ports(tape, self._bodies(take))
         runtime = ConversationRuntime(
             ports,
             state=self._state,
             prompt=self._renewed(self._prompt(self._state.prompt)),
-            sampling=_sampling(take),
+            sampling=_sampling(take, self._state),
             mode=take.start.mode,
             options=_options(take),
             renew=compactor.renew,
         )
         tape.steer, tape.interrupt, tape.expire = runtime.steer, runtime.interrupt, clock.expire
+        tape.change = partial(_change, runtime)
         return runtime
 
-    def _ports(self, tape: Tape) -> tuple[Ports, PlayedCompactor, PlayedClock]:
+    def _ports(
+        self, tape: Tape, bodies: Mapping[str, bytes]
+    ) -> tuple[Ports, PlayedCompactor, PlayedClock]:
         blobs = PlayedBlobs(self._read, tape.blob_path)
         clock = PlayedClock()
         compactor = PlayedCompactor(tape, self._prompt)
         specs = self._prompt(self._state.prompt).tools
         ports = Ports(
-            model=PlayedModel(tape),
+            model=PlayedModel(tape, partial(self._decoded, bodies)),
             tools=PlayedTools(tape, specs, blobs),
             workspace=PlayedWorkspace(tape, self._state.cwd, blobs),
             policy=PlayedPolicy(tape),
@@ -256,17 +314,37 @@ class _Replay:
             journal=tape,
             blobs=blobs,
             compactor=compactor,
-            sink=_Nobody(),
+            sink=tape,
             clock=clock,
         )
         if self._place is not None and self._today is not None:
             ports = self._with_live(ports, tape, blobs, self._place, self._today)
         return ports, compactor, clock
 
+    def _bodies(self, take: Take) -> dict[str, bytes]:
+        """The bytes of complete replies, as far as they are still here, by digest.
+
+        Raises ``SessionError`` for those that are damaged.
+        """
+        replies = (entry for entry in take.entries if isinstance(entry, ReplyReceived))
+        kept = {reply.wire for reply in replies if reply.complete and reply.wire}
+        here = partial(os.path.join, blobs_dir(self._path))
+        return {name: self._read(name) for name in kept if os.path.exists(here(name))}
+
+    def _decoded(
+        self, bodies: Mapping[str, bytes], reply: ReplyReceived, request: Request
+    ) -> Iterable[AssistantEvent] | None:
+        if reply.wire not in bodies or reply.wire_dialect not in SPOKEN:
+            return None
+        chunks = cut(bodies[reply.wire], reply.wire_sizes)
+        return self._decode(reply.wire_dialect, chunks, request)
+
     def _with_live(
         self, ports: Ports, tape: Tape, blobs: PlayedBlobs, place: Place, found: Today
     ) -> Ports:
         parts = self._live.parts
+        if parts & {"tools", "hooks"}:  # they may tell of secrets, as they may have then
+            ports = replace(ports, redactor=found.redactor)
         if parts & {"tools", "policy"}:
             workspace = place.workspace()
             if self._tools is None:
@@ -310,19 +388,34 @@ class _Replay:
 
 
 def _folded(state: SessionState, take: Take) -> SessionState:
-    for entry in take.entries:
+    for entry in take.told:
         state = state.fold(entry)
     return state
 
 
-def _sampling(take: Take) -> Sampling:
-    """What the turn's requests begin with: retries and calls that were cut change the limit."""
+def _sampling(take: Take, begun: SessionState) -> Sampling:
+    """What the turn's requests begin with."""
     asked = [entry for entry in take.entries if isinstance(entry, StepRequested)]
     if not asked:
         return Sampling("nobody was asked")
-    limited = all(entry.max_tokens is not None for entry in asked)
-    first = asked[0]
-    return Sampling(first.model, first.max_tokens if limited else None, first.effort)
+    return Sampling(asked[0].model, _chosen_limit(take, asked, begun), asked[0].effort)
+
+
+def _chosen_limit(take: Take, asked: Sequence[StepRequested], begun: SessionState) -> int | None:
+    """The output limit that somebody chose: retries, and calls that were cut, change it."""
+    if any(entry.max_tokens is None for entry in asked):
+        return None
+    limits = (None, *sorted({entry.max_tokens for entry in asked if entry.max_tokens}))
+    return next((n for n in limits if _explains(n, take, begun)), asked[0].max_tokens)
+
+
+def _explains(chosen: int | None, take: Take, state: SessionState) -> bool:
+    """Claims that every request of the turn would have the limit that it has."""
+    for entry in take.told:
+        if isinstance(entry, StepRequested) and entry.max_tokens != output_limit(chosen, state):
+            return False
+        state = state.fold(entry)
+    return True
 
 
 def _options(take: Take) -> TurnOptions:
@@ -334,7 +427,25 @@ def _options(take: Take) -> TurnOptions:
         max_seconds=limits.get("max_time"),
         fail_on_denied=end is not None and end.stop_reason == "permission_denied",
         origin=take.start.origin,
+        verdict=partial(_verdict, take),
+        denials=take.start.denials,
     )
+
+
+def _verdict(take: Take) -> Failure | None:
+    """What was wrong with the last answer, by a schema that is not on record."""
+    error = take.end.error if take.end is not None else None
+    return error if error is not None and error.kind == KIND else None
+
+
+def _change(runtime: ConversationRuntime, entry: KnownEntry) -> None:
+    match entry:
+        case ModeChanged(mode=mode):
+            runtime.set_mode(mode)
+        case Titled(title=title):
+            runtime.rename(title)
+        case RuleAdded(rule=rule):
+            runtime.add_rule(rule)
 
 
 def _limit(name: str, value: float) -> Limit | None:
@@ -350,8 +461,3 @@ def _limit(name: str, value: float) -> Limit | None:
 
 def _nowhere(digest: str) -> str | None:
     return None
-
-
-class _Nobody:
-    def emit(self, event: Event) -> None:
-        """Nobody listens."""

@@ -195,7 +195,7 @@ def _turn(entries: list[KnownEntry]) -> StoredTurn:
         prompt=_prompt_in(entries),
         output=final_assistant_text(summary),
         stop_reason=_with_budget(started, ended),
-        denials=summary.permission_denials,
+        denials=(*started.denials, *summary.permission_denials),
         cost=ended.cost,
     )
 

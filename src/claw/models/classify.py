@@ -29,7 +29,7 @@ from claw.models.overflow import (
     without_quotations,
 )
 from claw.models.payloads import parse_json
-from claw.models.surrogates import mend
+from claw.types.surrogates import mend
 
 __all__ = ["classify_error", "classify_event", "retry_after"]
 

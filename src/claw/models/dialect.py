@@ -9,10 +9,16 @@ from claw.errors import ModelError, ProtocolViolation
 from claw.models.payloads import Payload
 from claw.types.events import AssistantEvent
 
-__all__ = ["DIALECTS", "Decoder", "Dialect", "events_by", "events_of"]
+__all__ = ["DIALECTS", "SCHEMA_CHAT", "SPOKEN", "Decoder", "Dialect", "events_by", "events_of"]
 
 Dialect = Literal["anthropic", "openai-chat", "openai-responses"]
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai-chat", "openai-responses")
+
+SCHEMA_CHAT = "openai-chat/json_schema"
+"""Chat Completions whose replies are bound to a schema; see ``schema_tools``."""
+
+SPOKEN: tuple[str, ...] = (*DIALECTS, SCHEMA_CHAT)
+"""What clients call what they speak, where the bytes of a reply are recorded."""
 
 
 class Decoder(Protocol):

@@ -10,10 +10,10 @@ from claw.models.anthropic.encode import encode as encode_anthropic
 from claw.models.dialect import DIALECTS
 from claw.models.openai_chat.encode import encode as encode_chat
 from claw.models.openai_responses.encode import encode as encode_responses
-from claw.models.surrogates import mend_all
 from claw.models.wire_text import BlobsGet, no_blobs
 from claw.types.messages import Message
 from claw.types.request import Request, Sampling
+from claw.types.surrogates import mend_all
 from claw.types.tools import ToolSpec
 from claw.types.transcript import Transcript, repair
 

@@ -14,7 +14,7 @@ from claw.models.address import parse_address
 from claw.models.classify import MAX_BODY, classify_error
 from claw.models.dialect import Decoder
 from claw.models.http import HttpRequest, HttpResponse, StreamCut, Transport
-from claw.types.events import AssistantEvent, MessageStart
+from claw.types.events import AssistantEvent, MessageStart, WireChunk
 
 __all__ = ["Peer", "endpoint", "exchange", "header_value"]
 
@@ -73,11 +73,13 @@ def header_value(text: str) -> str:
 
 
 async def exchange(
-    transport: Transport, request: HttpRequest, decoder: Decoder, peer: Peer
+    transport: Transport, request: HttpRequest, decoder: Decoder, peer: Peer, *, record: str = ""
 ) -> AsyncGenerator[AssistantEvent, None]:
     """Yield the events of the reply; raise only ``ModelError``.
 
-    A body that breaks off after its first event ends without ``MessageStop``.
+    A body that breaks off after its first event ends without ``MessageStop``. Where
+    ``record`` names a dialect, the bytes of the body come as well, to its very end, each
+    chunk before its events: unpacked, if the server had compressed them.
     """
     request_id = ""
     try:
@@ -90,15 +92,16 @@ async def exchange(
                 body = await _error_body(response)
                 raise classify_error(response.status, body, response.headers)
             started = False
-            async with aclosing(_events(response, decoder)) as events:
+            async with aclosing(_events(response, decoder, record)) as events:
                 async for event in events:
-                    if not started:
+                    if not started and not isinstance(event, WireChunk):
                         started = True
                         if request_id:
                             yield MessageStart(request_id=request_id)
                     yield event
             if decoder.done:
-                await _drain(response)
+                for chunk in await _drain(response, keep=bool(record)):
+                    yield WireChunk(chunk)
         finally:
             await response.close()
     except ModelError as error:
@@ -106,12 +109,18 @@ async def exchange(
         raise
 
 
-async def _events(response: HttpResponse, decoder: Decoder) -> AsyncGenerator[AssistantEvent, None]:
+async def _events(
+    response: HttpResponse, decoder: Decoder, record: str
+) -> AsyncGenerator[AssistantEvent, None]:
     loop = asyncio.get_running_loop()
     started = False
     last = loop.time()
+    if record:
+        yield WireChunk(b"", record)
     try:
         async for chunk in response.chunks:
+            if record:
+                yield WireChunk(chunk)
             for event in decoder.feed(chunk):
                 started = True
                 yield event
@@ -155,11 +164,14 @@ async def _error_body(response: HttpResponse) -> bytes:
     return b"".join(parts)
 
 
-async def _drain(response: HttpResponse) -> None:
+async def _drain(response: HttpResponse, *, keep: bool) -> list[bytes]:
+    rest: list[bytes] = []
     with suppress(StreamCut, TimeoutError):
         async with asyncio.timeout(DRAIN):
-            async for _ in response.chunks:
-                pass
+            async for chunk in response.chunks:
+                if keep:
+                    rest.append(chunk)
+    return rest
 
 
 def _request_id(response: HttpResponse) -> str:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from claw.errors import ModelError, ModelUnavailable, RequestRejected
 from claw.ports import ModelClient
-from claw.types.events import AssistantEvent, MessageStart, Notice
+from claw.types.events import AssistantEvent, MessageStart, Notice, WireChunk
 from claw.types.messages import Message, ToolResult, UserMessage
 from claw.types.request import Request
 from claw.types.usage import Usage
@@ -76,7 +76,7 @@ class FallbackModel:
             try:
                 async with aclosing(self._ask(request)) as events:
                     async for event in events:
-                        heard = True
+                        heard = heard or not isinstance(event, WireChunk)
                         yield event
             except ModelError as error:
                 if self._at + 1 == len(self._links):
@@ -98,7 +98,7 @@ class FallbackModel:
             request = replace(request, sampling=replace(request.sampling, model=link.model))
         async with aclosing(link.client.stream(request)) as events:
             async for event in events:
-                if unnamed:
+                if unnamed and not isinstance(event, WireChunk):
                     unnamed = False
                     yield MessageStart(asked=link.model)
                 yield event

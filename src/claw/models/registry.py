@@ -330,11 +330,16 @@ def resolve(
 
 
 def build(
-    choice: ModelChoice, *, transport: Transport | None = None, blobs_get: BlobsGet = no_blobs
+    choice: ModelChoice,
+    *,
+    transport: Transport | None = None,
+    blobs_get: BlobsGet = no_blobs,
+    record_wire: bool = False,
 ) -> ModelClient:
     """The client for a choice of a wire dialect. ``ValueError`` for the other kinds.
 
     Without a ``transport`` it makes one of its own; whoever lends one closes it.
+    With ``record_wire`` its streams have the bytes of the replies as well.
     """
     transport = transport or HttpTransport()
     match choice.kind:
@@ -350,6 +355,7 @@ def build(
                 provider=choice.provider,
                 blobs_get=blobs_get,
                 sells=choice.sells,
+                record_wire=record_wire,
             )
         case "openai-chat":
             client = SchemaChatClient if choice.tools == "json_schema" else OpenAIChatClient
@@ -363,6 +369,7 @@ def build(
                 quirks=choice.quirks,
                 blobs_get=blobs_get,
                 sells=choice.sells,
+                record_wire=record_wire,
             )
         case "openai-responses":
             return OpenAIResponsesClient(
@@ -374,6 +381,7 @@ def build(
                 provider=choice.provider,
                 blobs_get=blobs_get,
                 sells=choice.sells,
+                record_wire=record_wire,
             )
         case _:
             raise ValueError(f"{choice.kind!r} speaks no wire dialect")

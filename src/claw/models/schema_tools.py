@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from claw.models.payloads import parse_json
 from claw.models.schema import RULES, fit_schema
-from claw.models.surrogates import Rejoin
 from claw.models.tool_input import parse_input
 from claw.models.wire_text import result_text, to_bytes
 from claw.types.events import (
@@ -37,9 +36,11 @@ from claw.types.messages import (
     UserMessage,
 )
 from claw.types.reply import ENDED_WELL
+from claw.types.request import Request
+from claw.types.surrogates import Rejoin
 from claw.types.tools import ToolSpec
 
-__all__ = ["SchemaDecoder", "plain_message", "plain_system", "reply_schema"]
+__all__ = ["SchemaDecoder", "plain_message", "plain_system", "reply_schema", "schema_decoder"]
 
 _RULES = """\
 # How to reply
@@ -272,6 +273,12 @@ class SchemaDecoder:
         else:
             yield TextDelta(text)
             yield _ignored()
+
+
+def schema_decoder(request: Request) -> SchemaDecoder:
+    """For the reply to a request."""
+    said = (m for m in request.messages if isinstance(m, AssistantMessage))
+    return SchemaDecoder(sum(len(m.tool_calls) for m in said))
 
 
 def _ignored() -> Notice:

@@ -2,31 +2,21 @@
 
 A script is a list of replies, one for each request. ``says``, ``calls``, ``refuses``,
 ``cut``, ``fails``, ``raw`` and ``waits`` make them; a plain ``Reply`` is one too, and
-so is a function from the request to a reply. ``load_script`` reads them from a file.
+so is a function from the request to a reply. ``claw.models.script_files`` reads them
+from files.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 from collections.abc import AsyncGenerator, Callable, Sequence
-from importlib import import_module
-from typing import Any, Literal
+from contextlib import aclosing
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from claw.errors import (
-    AuthenticationFailed,
-    ConfigError,
-    ContextOverflow,
-    ModelError,
-    ModelUnavailable,
-    OutputLimitTooHigh,
-    ProtocolViolation,
-    RequestRejected,
-)
+from claw.errors import ModelError, RequestRejected
 from claw.models.estimate import estimate_request, estimate_tokens
 from claw.types.events import (
     AssistantEvent,
@@ -53,7 +43,7 @@ __all__ = [
     "calls",
     "cut",
     "fails",
-    "load_script",
+    "play",
     "playback",
     "raw",
     "refuses",
@@ -66,7 +56,6 @@ _ESTIMATED = Usage()
 """What a reply says that leaves its figures to the estimator."""
 SMALLEST_DELTA = 12  # characters of a text delta
 MOST_DELTAS = 32  # of one text
-LARGEST_SCRIPT = 32 * 1024 * 1024  # bytes
 
 
 class Gate:
@@ -231,12 +220,30 @@ def playback(reply: PlainReply, number: int, input_tokens: int) -> Playback:
             return Playback(whole.events, (*whole.gates, (place, reply.gate)), whole.error)
 
 
+async def play(played: Playback) -> AsyncGenerator[AssistantEvent, None]:
+    """Stream it. Raises its error."""
+    for index, event in enumerate(played.events):
+        await _arrive(played, index)
+        yield event
+    await _arrive(played, len(played.events))
+    if played.error is not None:
+        raise played.error
+
+
+async def _arrive(played: Playback, index: int) -> None:
+    for gate in played.gates_before(index):
+        await gate.pass_through()
+    await asyncio.sleep(0)  # as bytes from a wire would: others may run, a cancel may land
+
+
 def _starts(events: tuple[AssistantEvent, ...]) -> int:
     return 1 if events and isinstance(events[0], MessageStart) else 0
 
 
 def _content(events: tuple[AssistantEvent, ...], after: int | None) -> tuple[AssistantEvent, ...]:
-    kept = tuple(e for e in events if not isinstance(e, Usage | MessageStop))
+    kept = events
+    if events and isinstance(events[-1], MessageStop):
+        kept = tuple(e for e in events if not isinstance(e, Usage | MessageStop))
     return kept if after is None else kept[: after + _starts(kept)]
 
 
@@ -258,9 +265,9 @@ def _events(reply: Reply, number: int, input_tokens: int) -> tuple[AssistantEven
                 events.append(block if block.id else replace(block, id=f"call_{number}_{call}"))
             case _:
                 events.append(block)
-    if not reply.complete:
-        return tuple(events)
     usage = reply.usage
+    if not reply.complete:
+        return tuple(events) if usage == _ESTIMATED else (*events, usage)
     if usage == _ESTIMATED:
         usage = Usage(input_tokens, _output_tokens(reply.blocks), estimated=True)
     return (*events, usage, MessageStop(reply.stop_reason, reply.provider_metadata))
@@ -328,13 +335,9 @@ class ScriptedModel:
         self.requests.append(request)
         number = len(self.requests)
         reply = self._reply(request, number)
-        played = playback(reply, number, estimate_request(request))
-        for index, event in enumerate(played.events):
-            await self._arrive(played, index)
-            yield event
-        await self._arrive(played, len(played.events))
-        if played.error is not None:
-            raise played.error
+        async with aclosing(play(playback(reply, number, estimate_request(request)))) as events:
+            async for event in events:
+                yield event
 
     def cost(self, usage: Usage, model: str) -> float | None:
         return self._cost_usd
@@ -368,12 +371,6 @@ class ScriptedModel:
             )
         return reply(request) if callable(reply) else reply
 
-    @staticmethod
-    async def _arrive(played: Playback, index: int) -> None:
-        for gate in played.gates_before(index):
-            await gate.pass_through()
-        await asyncio.sleep(0)  # as bytes from a wire would: others may run, a cancel may land
-
 
 def _last_user_text(request: Request) -> str:
     """Cut to 200 characters; empty where the user only sent results."""
@@ -381,161 +378,3 @@ def _last_user_text(request: Request) -> str:
         if isinstance(message, UserMessage) and (text := text_of(message.content)):
             return text if len(text) <= 200 else text[:200] + "..."
     return ""
-
-
-_ERRORS: dict[str, type[ModelError]] = {
-    cls.kind: cls
-    for cls in (
-        ModelUnavailable,
-        AuthenticationFailed,
-        RequestRejected,
-        ContextOverflow,
-        OutputLimitTooHigh,
-        ProtocolViolation,
-    )
-}
-
-
-class _Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    name: str
-    input: dict[str, Any] = {}
-    id: str = ""
-    raw_input: str | None = None
-
-
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One reply of a script file."""
-
-    text: str = ""
-    calls: tuple[_Call, ...] = ()
-    thinking: str = ""
-    signature: str = ""
-    stop_reason: str = ""
-    usage: Usage = Usage()
-    cut: bool | int = False
-    error: (
-        Literal[
-            "model_unavailable",
-            "authentication",
-            "request_rejected",
-            "context_overflow",
-            "output_limit_too_high",
-            "protocol_violation",
-        ]
-        | None
-    ) = None
-    message: str = ""
-    status: int | None = None
-    retry_after: float | None = None
-    max_tokens: int | None = None
-    limit_tokens: int | None = None
-
-
-def load_script(path: str) -> list[ScriptReply]:
-    """Read replies from a JSON file, or from a YAML file where PyYAML is installed.
-
-    The file is a list; each item is one reply: a text, or an object of ::
-
-        text, thinking, signature, stop_reason    texts
-        calls       [{name, input, id, raw_input}]; all but name optional
-        usage       {input_tokens, output_tokens, cache_read_input_tokens,
-                    cache_creation_input_tokens}; estimated where it is left out
-        cut         true: the stream dies after this content; a number: after so many events
-        error       a kind of ModelError (model_unavailable, authentication, request_rejected,
-                    context_overflow, output_limit_too_high, protocol_violation), raised after
-                    the content, with message, status, retry_after (seconds), max_tokens,
-                    limit_tokens
-
-    Raises ``ConfigError`` naming the file, the place in it and what is allowed there.
-    """
-    text = _script_text(path)
-    try:
-        lines = msgspec.convert(_parse(path, text), list[str | _Line])
-    except msgspec.ValidationError as error:
-        raise ConfigError(
-            f"{path}: {error}",
-            hint="A script is a list of texts and objects with the fields "
-            f"{', '.join(_Line.__struct_fields__)}; error is one of {', '.join(_ERRORS)}.",
-        ) from error
-    return [_scripted(path, at, line) for at, line in enumerate(lines)]
-
-
-def _script_text(path: str) -> str:
-    """Of a regular file only: a pipe would hold up the start, a device never ends."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise ConfigError(f"the script {path} is no regular file")
-            with open(fd, "rb", closefd=False) as file:
-                data = file.read(LARGEST_SCRIPT + 1)
-        finally:
-            os.close(fd)
-        if len(data) > LARGEST_SCRIPT:
-            most = f"{LARGEST_SCRIPT // 1024 // 1024} MiB"
-            raise ConfigError(f"the script {path} is larger than {most}")
-        return data.decode()
-    except OSError as error:
-        raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"the script {path} is not UTF-8 text: {error}") from error
-
-
-def _parse(path: str, text: str) -> object:
-    import json
-
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ConfigError(f"{path}: nested too deeply for a script") from error
-    except json.JSONDecodeError as error:
-        if not path.endswith((".yaml", ".yml")):
-            raise ConfigError(
-                f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}",
-                hint="A script is a JSON list of replies; name the file .yaml for YAML.",
-            ) from error
-    try:
-        yaml = import_module("yaml")  # an optional package
-    except ImportError as error:
-        raise ConfigError(
-            f"{path}: YAML scripts need PyYAML, which is not installed",
-            hint="Install `pyyaml`, or write the script as JSON.",
-        ) from error
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not YAML: {error}") from error
-
-
-def _scripted(path: str, at: int, line: str | _Line) -> PlainReply:
-    if isinstance(line, str):
-        return says(line)
-    wanted = (ToolUse(c.id, c.name, c.input, c.raw_input) for c in line.calls)
-    reply = calls(
-        *wanted,
-        text=line.text,
-        thinking=line.thinking,
-        signature=line.signature,
-        stop_reason=line.stop_reason or ("tool_use" if line.calls else "end_turn"),
-        usage=line.usage,
-    )
-    if line.error is not None:
-        return Fails(_error(path, at, line), reply if reply.blocks else None)
-    if line.cut is False:
-        return reply
-    return Cut(reply, None if line.cut is True else line.cut)
-
-
-def _error(path: str, at: int, line: _Line) -> ModelError:
-    message = line.message or f"scripted {line.error}"
-    if line.error == "context_overflow":
-        return ContextOverflow(message, limit_tokens=line.limit_tokens, status=line.status)
-    if line.error == "output_limit_too_high":
-        if line.max_tokens is None:
-            raise ConfigError(
-                f"{path}: `max_tokens` is missing - at `$[{at}]`",
-                hint="The error output_limit_too_high carries the `max_tokens` that would fit.",
-            )
-        return OutputLimitTooHigh(message, max_tokens=line.max_tokens, status=line.status)
-    assert line.error is not None
-    return _ERRORS[line.error](message, status=line.status, retry_after=line.retry_after)

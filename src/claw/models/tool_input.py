@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-from claw.models.surrogates import mend
+from claw.types.surrogates import mend
 
 __all__ = ["parse_input"]
 

@@ -8,8 +8,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, ClassVar
 
-from msgspec.structs import replace
-
 from claw.errors import ContextOverflow, ParameterRefused, RequestRejected
 from claw.models.dialect import Decoder
 from claw.models.estimate import estimate_request
@@ -18,9 +16,8 @@ from claw.models.http import HttpRequest, Transport
 from claw.models.mending import mended, refused_parameter
 from claw.models.prices import cost as list_price
 from claw.models.window import WindowWatch
-from claw.models.wire_text import BlobsGet, Memo, own_names, to_bytes
+from claw.models.wire_text import BlobsGet, Memo, own_names, to_bytes, with_own_name
 from claw.types.events import AssistantEvent, Notice
-from claw.types.messages import ToolUse
 from claw.types.request import Request
 from claw.types.usage import Usage
 from claw.version import __version__
@@ -37,9 +34,12 @@ class WireClient(ABC):
     """A ``ModelClient`` over a transport. ``window`` is in tokens, None where unknown.
 
     ``sells`` are beginnings of the names of models that cost their list price there.
-    A server that does not know a field of ``optional`` is not sent it again.
+    A server that does not know a field of ``optional`` is not sent it again. With
+    ``record_wire`` the stream has the bytes of the body as well, for a decoder that
+    ``dialect`` names.
     """
 
+    dialect: ClassVar[str]
     optional: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -53,6 +53,7 @@ class WireClient(ABC):
         provider: str,
         blobs_get: BlobsGet,
         sells: tuple[str, ...],
+        record_wire: bool,
     ) -> None:
         self._transport = transport
         self._url = url
@@ -62,6 +63,7 @@ class WireClient(ABC):
         self._provider = provider
         self._blobs_get = blobs_get
         self._sells = sells
+        self._record = self.dialect if record_wire else ""
         self._memo = Memo()
         self._refused: list[str] = []
         self._told_of_cut = False
@@ -88,15 +90,13 @@ class WireClient(ABC):
             HttpRequest(self._url, headers, data),
             self._decoder(request),
             peer,
+            record=self._record,
         )
         try:
             async with aclosing(replies):
                 async for event in replies:
                     watch.see(event)
-                    if isinstance(event, ToolUse) and event.name in names:
-                        yield replace(event, name=names[event.name])
-                    else:
-                        yield event
+                    yield with_own_name(event, names)
         except RequestRejected as error:
             left = [name for name in self.optional if name not in self._refused]
             name = refused_parameter(error, body, left)

@@ -10,10 +10,12 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from claw.errors import ClawError, RequestRejected
-from claw.models.surrogates import mend_all
-from claw.types.messages import Document, Image, Text, ToolResult
+from claw.types.events import AssistantEvent
+from claw.types.messages import Document, Image, Text, ToolResult, ToolUse
+from claw.types.surrogates import mend_all
 from claw.types.tools import ToolSpec
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "texts",
     "to_bytes",
     "tool_name",
+    "with_own_name",
 ]
 
 _NO_OUTPUT = "(no output)"
@@ -91,6 +94,13 @@ def tool_name(name: str) -> str:
 def own_names(tools: Iterable[ToolSpec]) -> dict[str, str]:
     """Names on the wire -> the tools' own, for those that differ."""
     return {wire: t.name for t in tools if (wire := tool_name(t.name)) != t.name}
+
+
+def with_own_name(event: AssistantEvent, names: dict[str, str]) -> AssistantEvent:
+    """The event with the tool's own name, if it is a call; ``names`` are ``own_names``."""
+    if isinstance(event, ToolUse) and event.name in names:
+        return replace(event, name=names[event.name])
+    return event
 
 
 def call_ids(limit: int, allowed: str) -> Callable[[str], str]:

@@ -15,7 +15,15 @@ import asyncio
 import hashlib
 import posixpath
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NoReturn
 
@@ -32,26 +40,30 @@ from claw.recordings.record import (
     exchange_at,
     fired,
     halt_of,
+    with_the_rest,
 )
 from claw.recordings.trajectory import Names
-from claw.recordings.verify import Difference, compare, missing, same_place
+from claw.recordings.verify import Difference, compare, ignored_in, missing, same_place
 from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
 from claw.types.entries import (
     Checkpointed,
     Compacted,
     Entry,
+    Event,
     HookFinished,
     KnownEntry,
     PromptInstalled,
+    ReplyReceived,
     Steered,
     StepRequested,
+    Titled,
     ToolFinished,
     TurnEnded,
     UnknownEntry,
 )
 from claw.types.events import AssistantEvent
 from claw.types.hooks import HookOutcome, HookPayload
-from claw.types.messages import Image, ResultBlock, Text, text_of
+from claw.types.messages import Image, ResultBlock, Text, ToolUse, text_of
 from claw.types.permissions import Answer, Decision, PermissionMode, Question, Rule
 from claw.types.request import Request
 from claw.types.results import Failure
@@ -83,8 +95,9 @@ class Tape:
     """Implements ``Journal`` over one recorded turn, and knows what stands where in it.
 
     ``settled`` are the calls that have results, ``current`` is the one that is looked at,
-    ``edited_call`` the one whose input a person changed last. ``steer``, ``interrupt`` and
-    ``expire`` are how the turn is reached from outside; whoever runs it fills them in. With
+    ``edited_call`` the one whose input a person changed last. ``steer``, ``interrupt``,
+    ``expire`` and ``change`` (for asides) are how the turn is reached from outside; whoever
+    runs it fills them in, and lets its events come to ``emit``. With
     ``stops``, what comes after the first difference is not looked at any more.
     """
 
@@ -110,11 +123,15 @@ class Tape:
         self.steer: Callable[[str], None] = _nobody_listens
         self.interrupt: Callable[[], None] = _nobody
         self.expire: Callable[[], None] = _nobody
+        self.change: Callable[[KnownEntry], None] = _nobody_changes
         self._names, self._ignored, self._stops, self._show = names, ignored, stops, show
+        self._adopted: list[dict[str, Any]] = []
         self._asked_at = -1
         self._step = 0
         self._over = False
         self._halted = self._refused = False
+        self._changing = False
+        self._passed: set[int] = set()  # places whose asides have come
         self._inputs = {
             id(value): (call, stage)
             for call in self.calls.values()
@@ -126,6 +143,15 @@ class Tape:
 
     def append(self, entry: Entry, *, sync: bool = False) -> int:
         if self._over or isinstance(entry, UnknownEntry):
+            return len(self.made)
+        if self._changing:
+            self.made.append(entry)
+            return len(self.made)
+        if self.head is None and not self.take.whole:
+            self._over = True  # the recording goes no further, wherever the turn stands
+            return len(self.made)
+        if isinstance(entry, Titled):
+            self._titled(entry)
             return len(self.made)
         if not isinstance(entry, TurnEnded):
             self.refuse()
@@ -139,6 +165,16 @@ class Tape:
             self._reached()
         return len(self.made)
 
+    def emit(self, event: Event) -> None:
+        """Once an entry counts, people change what they changed then: ``EventSink``."""
+        if self._over or self._changing or self.at in self._passed:
+            return
+        self._passed.add(self.at)
+        self._changing = True
+        for entry in self.take.asides.get(self.at, ()):
+            self.change(entry)
+        self._changing = False
+
     def state_at(self, seq: int) -> SessionState:
         raise SessionError("a replay does not go back")
 
@@ -148,8 +184,21 @@ class Tape:
     def finish(self) -> None:
         """The turn is over: what was recorded and not made is a difference."""
         halted = self.halt is not None and self.halt.how == "end"
-        if self.head is not None and not self.differences and not halted:
-            self._differs(self.head, missing(self.head, None))
+        if self.differences or halted:
+            return
+        title = self.take.title
+        left = self.head or (None if title in self.made else title)
+        if left is not None:
+            self._differs(left, missing(left, None))
+
+    def _titled(self, made: Titled) -> None:
+        """The turn repeats the session's title before it ends."""
+        recorded = self.take.title
+        if recorded is None:
+            self._differs(self.take.entries[-1], missing(self.take.entries[-1], made))
+        elif found := compare(recorded, made, names=self._names, ignored=(), show=self._show):
+            self._differs(recorded, found)
+        self.made.append(made)
 
     def _check(self, made: KnownEntry) -> None:
         recorded = self.head
@@ -162,9 +211,10 @@ class Tape:
             return
         if type(recorded) is not type(made):
             self._differs(recorded, missing(recorded, made))
-        elif found := compare(
-            recorded, made, names=self._names, ignored=self._ignored, show=self._show
-        ):
+            self.at += 1
+            return
+        ignored = ignored_in(recorded, self._ignored, differed=bool(self.differences))
+        if found := compare(recorded, made, names=self._names, ignored=ignored, show=self._show):
             self._differs(recorded, found)
         self.at += 1
 
@@ -261,6 +311,12 @@ class Tape:
         self.current = found[0]
         return found
 
+    def adopt(self, use: ToolUse, input: dict[str, Any]) -> None:
+        """Take this dict for the input of a recorded call: its reply was decoded again."""
+        self._adopted.append(input)  # its id stands for it
+        if use.id in self.calls:
+            self._inputs[id(input)] = (self.calls[use.id], 0)
+
     def blob_path(self, digest: str) -> str | None:
         """As the recorded results name it."""
         return next((p for p in self.blob_paths() if p.endswith(f"/{digest}")), None)
@@ -290,6 +346,10 @@ def _nobody_listens(text: str) -> None:
     """Nothing runs yet."""
 
 
+def _nobody_changes(entry: KnownEntry) -> None:
+    """Nothing runs yet."""
+
+
 async def _pause() -> None:
     """A place where an interrupt takes effect."""
     await asyncio.sleep(0)
@@ -298,23 +358,47 @@ async def _pause() -> None:
 # -- the ports -----------------------------------------------------------------------
 
 
+Decode = Callable[[ReplyReceived, Request], Iterable[AssistantEvent] | None]
+"""What a reply's recorded bytes are decoded to today; None where there are none."""
+
+
+def _no_bytes(reply: ReplyReceived, request: Request) -> None:
+    """The reply is played as it was recorded."""
+
+
 class PlayedModel:
-    """Implements ``ModelClient``."""
+    """Implements ``ModelClient``. Complete replies go through ``decode``."""
 
     window: int | None = None
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    def __init__(self, tape: Tape, decode: Decode = _no_bytes) -> None:
+        self._tape, self._decode = tape, decode
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
         await _pause()
         exchange = self._tape.exchange()
-        for event in exchange.events:
+        for event in self._events(exchange, request):
             yield event
         if exchange.endless:
             await self._tape.end_here()
         if exchange.error is not None:
             raise exchange.error
+
+    def _events(self, exchange: Exchange, request: Request) -> Iterable[AssistantEvent]:
+        reply = exchange.reply
+        decoded = None if reply is None else self._decode(reply, request)
+        if reply is None or decoded is None:
+            return exchange.events
+        return self._adopted(reply, with_the_rest(reply, decoded))
+
+    def _adopted(
+        self, reply: ReplyReceived, events: Iterable[AssistantEvent]
+    ) -> Iterator[AssistantEvent]:
+        uses = (block for block in reply.blocks if isinstance(block, ToolUse))
+        for event in events:
+            if isinstance(event, ToolUse) and (use := next(uses, None)) is not None:
+                self._tape.adopt(use, event.input)
+            yield event
 
     def cost(self, usage: Usage, model: str) -> float | None:
         return self._tape.cost()
@@ -356,8 +440,8 @@ class _PlayedTool:
 
     def parse(self, input: dict[str, Any]) -> _Args:
         call, stage = self._tape.call_of(input)
-        if call is not None and call.broken == stage and call.finished is not None:
-            raise ToolFailed(text_of(call.finished.content))
+        if call is not None and call.broken == stage:
+            raise ToolFailed(text_of(call.finished.content) if call.finished is not None else "")
         return _Args(call, input)
 
     def effects(self, args: _Args) -> tuple[Effect, ...]:
@@ -373,8 +457,10 @@ class _PlayedTool:
         recorded = self._tape.calls.get(call.id)
         if self._tape.halts("tools"):
             await self._tape.end_here()
-        if recorded is None or recorded.finished is None or recorded.intended is None:
+        if recorded is None or recorded.intended is None:
             raise ToolFailed("the recording has no result of this call")
+        if recorded.finished is None:  # the recording ends before: only its hooks may be told
+            return ToolOutput.of("", is_error=recorded.failed)
         done = recorded.finished
         return ToolOutput(
             self._content(done),

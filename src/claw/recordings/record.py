@@ -6,8 +6,9 @@ gave, what people said, when it was interrupted) is read here out of what it rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import Any, Literal, cast
 
 import msgspec
 
@@ -29,14 +30,17 @@ from claw.types.entries import (
     HookFinished,
     Interrupted,
     KnownEntry,
+    ModeChanged,
     ModelChanged,
     PromptInstalled,
     RecoveryFailed,
     ReplyReceived,
     Retried,
+    Rewound,
     RuleAdded,
     SessionStarted,
     StepRequested,
+    Titled,
     ToolFinished,
     ToolIntended,
     TurnEnded,
@@ -56,10 +60,29 @@ from claw.types.messages import Text, ToolUse, UserBlock
 from claw.types.permissions import Rule
 from claw.types.results import Failure
 
-__all__ = ["Call", "Exchange", "Halt", "RecordedFault", "Take", "fired", "takes_of"]
+__all__ = [
+    "Call",
+    "Exchange",
+    "Halt",
+    "RecordedFault",
+    "Take",
+    "fired",
+    "takes_of",
+    "with_the_rest",
+]
 
-UNTOLD = "(a prompt that a hook blocked is not on record)"
+UNTOLD = "(the prompt was not on record yet)"
 _SETTLED = ("interrupted", "not_run", "outcome_unknown")
+_BETWEEN = (
+    SessionStarted,
+    PromptInstalled,
+    Compacted,
+    ModeChanged,
+    ModelChanged,
+    RuleAdded,
+    Rewound,
+    Titled,
+)
 _KINDS: dict[str, type[ModelError]] = {
     kind.kind: kind
     for kind in (ModelError, AuthenticationFailed, RequestRejected, ProtocolViolation)
@@ -75,11 +98,27 @@ class Take(msgspec.Struct, frozen=True):
 
     They begin with ``TurnStarted``, but for a last take that has none. ``whole`` claims
     that they end with ``TurnEnded``: else the process ended, or the rest is lost.
+    ``asides`` are not among them: what people changed while the turn ran, by the number of
+    the entries that stand before it; nor is ``title``, which the turn repeated right before
+    its end.
     """
 
     before: tuple[KnownEntry, ...]
     entries: tuple[KnownEntry, ...]
     whole: bool = True
+    asides: dict[int, tuple[KnownEntry, ...]] = {}
+    title: Titled | None = None
+
+    @property
+    def told(self) -> tuple[KnownEntry, ...]:
+        """All entries of the turn, as they stand in the journal."""
+        told: list[KnownEntry] = []
+        for number, entry in enumerate(self.entries):
+            told += self.asides.get(number, ())
+            if self.title is not None and entry is self.end:
+                told.append(self.title)
+            told.append(entry)
+        return (*told, *self.asides.get(len(self.entries), ()))
 
     @property
     def start(self) -> TurnStarted:
@@ -91,6 +130,11 @@ class Take(msgspec.Struct, frozen=True):
     def end(self) -> TurnEnded | None:
         last = self.entries[-1]
         return last if isinstance(last, TurnEnded) else None
+
+    @property
+    def astray(self) -> KnownEntry | None:
+        """The first entry between the turns that only a turn makes."""
+        return next((entry for entry in self.before if not stands_between(entry)), None)
 
     @property
     def goes_on_after_kill(self) -> bool:
@@ -118,6 +162,8 @@ class Take(msgspec.Struct, frozen=True):
                 added += sum(1 for text in context if text.strip())
             elif isinstance(entry, UserMessaged):
                 return entry.content[: len(entry.content) - added]
+        if self.end is not None and self.end.unheard:
+            return self.end.unheard
         return (Text(UNTOLD),)
 
 
@@ -128,7 +174,7 @@ def takes_of(entries: Iterable[Entry]) -> list[Take]:
     turn: list[KnownEntry] = []
 
     def close(*, whole: bool, settled: Sequence[KnownEntry] = ()) -> None:
-        takes.append(Take(tuple(before), tuple(turn), whole))
+        takes.append(_take(before, turn, whole=whole))
         before[:] = settled
         turn.clear()
 
@@ -151,6 +197,45 @@ def takes_of(entries: Iterable[Entry]) -> list[Take]:
     if before:
         takes.append(Take(tuple(before), ()))
     return takes
+
+
+def _take(before: Sequence[KnownEntry], turn: Sequence[KnownEntry], *, whole: bool) -> Take:
+    made: list[KnownEntry] = []
+    asides: dict[int, tuple[KnownEntry, ...]] = {}
+    title: Titled | None = None
+    for entry, following in zip_longest(turn, turn[1:]):
+        if _is_aside(entry, following):
+            asides[len(made)] = (*asides.get(len(made), ()), entry)
+        elif isinstance(entry, Titled):
+            title = entry
+        else:
+            made.append(entry)
+    return Take(tuple(before), tuple(made), whole, asides, title)
+
+
+def _is_aside(entry: KnownEntry, following: KnownEntry | None) -> bool:
+    """A turn ends with the title itself, and a rule comes with the decision it was made for."""
+    match entry:
+        case ModeChanged():
+            return True
+        case Titled():
+            return not isinstance(following, TurnEnded)
+        case RuleAdded():
+            return not (isinstance(following, DecisionMade) and following.decision == "allow")
+    return False
+
+
+def stands_between(entry: KnownEntry) -> bool:
+    match entry:
+        case TurnEnded():
+            return _was_killed(entry)
+        case ToolFinished(status=status):
+            return status in _SETTLED
+        case HookFinished(event=event):
+            return event == "PreCompact"
+        case Checkpointed(call_id=call_id):
+            return not call_id
+    return isinstance(entry, _BETWEEN)
 
 
 def _begins_anew(entry: KnownEntry) -> bool:
@@ -217,9 +302,13 @@ def _during(
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """What the model gave to one request: events, then perhaps an error, or no end."""
+    """What the model gave to one request: events, then perhaps an error, or no end.
+
+    ``reply`` is what the events were made of, where it is complete.
+    """
 
     events: tuple[AssistantEvent, ...] = ()
+    reply: ReplyReceived | None = None
     error: Exception | None = None
     endless: bool = False
 
@@ -239,11 +328,11 @@ def exchange_at(take: Take, at: int, halt: Halt | None) -> Exchange:
     events = () if reply is None else _events(reply)
     if halt is not None and halt.at == following and not complete:
         if halt.during == "compacting":
-            return Exchange(events, _overflow(take, following))
+            return Exchange(events, error=_overflow(take, following))
         return Exchange(events, endless=True)
     if complete or following >= len(entries):
-        return Exchange(events)
-    return Exchange(events, _error(take, following, heard=reply is not None))
+        return Exchange(events, reply if complete else None)
+    return Exchange(events, error=_error(take, following, heard=reply is not None))
 
 
 def _events(reply: ReplyReceived) -> tuple[AssistantEvent, ...]:
@@ -257,6 +346,26 @@ def _events(reply: ReplyReceived) -> tuple[AssistantEvent, ...]:
     if reply.complete:
         events.append(MessageStop(reply.stop_reason, reply.provider_metadata))
     return tuple(events)
+
+
+def with_the_rest(
+    reply: ReplyReceived, decoded: Iterable[AssistantEvent]
+) -> Iterator[AssistantEvent]:
+    """What the bytes of a reply are decoded to now, and what does not come from them.
+
+    That is who was asked, the id in the headers, the prompt cache, and usage that claw
+    estimated. A body without an event stays one: an empty reply.
+    """
+    begun = False
+    for event in decoded:
+        if not begun:
+            begun = True
+            yield MessageStart(request_id=reply.request_id, asked=reply.model)
+        yield event
+    if begun and reply.usage.estimated:
+        yield reply.usage
+    if begun and reply.prompt_cache is not None:
+        yield PromptCache(reply.prompt_cache)
 
 
 def _error(take: Take, at: int, *, heard: bool) -> Exception | None:
@@ -354,17 +463,7 @@ def fired(entries: Sequence[KnownEntry], at: int, event: str, call_id: str) -> H
         return HookOutcome()
     merged = runs[-1].merged or HookOutcome()
     done = tuple(
-        msgspec.convert(
-            {
-                "digest": run.hook,
-                "name": "",
-                "outcome": run.outcome,
-                "messages": run.messages,
-                "exit_code": run.exit_code,
-                "ms": run.ms,
-            },
-            HookRun,
-        )
+        HookRun(run.hook, "", cast(Any, run.outcome), run.messages, run.exit_code, run.ms)
         for run in runs
     )
     return msgspec.structs.replace(merged, runs=done)
@@ -376,8 +475,9 @@ def fired(entries: Sequence[KnownEntry], at: int, event: str, call_id: str) -> H
 class Call(msgspec.Struct):
     """All that is on record of one call. ``edited`` is its input as a person changed it.
 
-    ``broken`` says at which input it could not be read: the model's own (0), a hook's
-    (1) or a person's (2); None where it could.
+    ``failed`` claims that hooks were told of a failure; ``broken`` says at which input it could
+    not be read: the model's own (0), a hook's (1) or a person's (2); None where it could.
+    ``passed`` claims that something is on record that comes after it was looked at.
     """
 
     use: ToolUse
@@ -387,9 +487,11 @@ class Call(msgspec.Struct):
     rule: Rule | None = None
     hook: HookOutcome | None = None
     objected: bool = False
+    failed: bool = False
     kept: tuple[Checkpointed, ...] = ()
     edited: dict[str, object] | None = None
     broken: int | None = None
+    passed: bool = False
 
     @property
     def asked(self) -> bool:
@@ -403,12 +505,16 @@ class Call(msgspec.Struct):
 def calls_of(take: Take) -> dict[str, Call]:
     """By id. A call that was made again after a retry is the last one of its id."""
     calls: dict[str, Call] = {}
+    latest: list[str] = []  # of the last reply
     rule: Rule | None = None
     for entry in take.entries:
+        for id in _passed_at(entry, latest):
+            calls[id].passed = True
         match entry:
             case ReplyReceived():
-                uses = (block for block in entry.blocks if isinstance(block, ToolUse))
+                uses = [block for block in entry.blocks if isinstance(block, ToolUse)]
                 calls.update((use.id, Call(use)) for use in uses)
+                latest = [use.id for use in uses]
             case RuleAdded():
                 rule = entry.rule
             case DecisionMade() if entry.call_id in calls:
@@ -423,6 +529,8 @@ def calls_of(take: Take) -> dict[str, Call]:
             case HookFinished(event="PostToolUse") if entry.call_id in calls:
                 outcome = entry.merged
                 calls[entry.call_id].objected = outcome is not None and outcome.verdict != "passed"
+            case HookFinished(event="PostToolUseFailure") if entry.call_id in calls:
+                calls[entry.call_id].failed = True
             case ToolFinished() if entry.call_id in calls:
                 calls[entry.call_id].finished = entry
     for call in calls.values():
@@ -433,10 +541,24 @@ def calls_of(take: Take) -> dict[str, Call]:
     return calls
 
 
+def _passed_at(entry: KnownEntry, latest: list[str]) -> list[str]:
+    """The calls that were looked at before the runtime could record this."""
+    match entry:
+        case ToolIntended():
+            return latest
+        case ToolFinished(status="ok" | "error" | "denied"):  # then all were
+            return latest
+        case DecisionMade() | HookFinished(event="PreToolUse") if entry.call_id in latest:
+            return latest[: latest.index(entry.call_id)]
+    return []
+
+
 def _broken(call: Call) -> int | None:
-    if call.finished is None or call.finished.status != "error":
-        return None
     if call.intended is not None or call.decision is not None:
+        return None
+    failed = call.finished is not None and call.finished.status == "error"
+    stopped = call.hook is not None and call.hook.stop is not None
+    if not failed and (stopped or not call.passed):  # else it failed, and was not told any more
         return None
     if call.hook is None:
         return 0

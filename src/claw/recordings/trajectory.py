@@ -16,20 +16,27 @@ from typing import Any
 import msgspec
 
 from claw.types.entries import SCHEMA, Entry, KnownEntry, UnknownEntry
+from claw.types.texts import each_text
 
-__all__ = ["Names", "diff", "dumps", "longest_first", "plain", "trajectory"]
+__all__ = ["WIRE", "Names", "diff", "dumps", "longest_first", "plain", "trajectory"]
 
 Names = Sequence[tuple[str, str]]
 """What to replace in every text, and its name; longer ones first."""
+
+WIRE = frozenset({"wire", "wire_dialect", "wire_sizes"})
+"""Fields that tell of a reply's raw bytes, which no two runs get in the same chunks."""
 
 LEFT_OUT: dict[str, frozenset[str]] = {
     "session_started": frozenset({"created", "claw_version"}),
     "prompt_installed": frozenset({"system", "tools", "rules", "hooks", "instructions"}),
     "step_requested": frozenset({"digests"}),
     "retried": frozenset({"delay"}),
+    "reply_received": WIRE,
     "hook_finished": frozenset({"hook"}),
     "tool_finished": frozenset({"spilled"}),
     "checkpointed": frozenset({"before"}),
+    "compacted": frozenset({"tokens_after", "tokens_before"}),  # estimates, as usage may be
+    "turn_ended": frozenset({"digest"}),
 }
 EVERYWHERE = frozenset({"ms"})
 
@@ -86,12 +93,9 @@ def _without_estimates(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _normal(value: Any, names: Names) -> Any:
-    if isinstance(value, str):
+    def change(text: str) -> str:
         for old, new in names:
-            value = value.replace(old, new)
-        return value
-    if isinstance(value, list | tuple):
-        return [_normal(item, names) for item in value]
-    if isinstance(value, dict):
-        return {_normal(key, names): _normal(item, names) for key, item in value.items()}
-    return value
+            text = text.replace(old, new)
+        return text
+
+    return each_text(value, change)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import msgspec
 
 from claw.errors import ReplayMismatch
-from claw.recordings.trajectory import Names, plain
-from claw.types.entries import KnownEntry, PromptInstalled
+from claw.recordings.trajectory import WIRE, Names, plain
+from claw.types.entries import KnownEntry, PromptInstalled, ReplyReceived, TurnEnded
 
-__all__ = ["Difference", "Replayed", "compare", "missing", "same_place", "window"]
+__all__ = [
+    "Difference",
+    "Played",
+    "Replayed",
+    "compare",
+    "differing",
+    "ignored_in",
+    "missing",
+    "place",
+    "same_place",
+    "window",
+]
 
 MOST = 1_200
 """Characters of a value that are shown."""
@@ -58,14 +69,34 @@ def compare(
     """
     if recorded == made:
         return None
-    expected, actual = plain(recorded, names, ignored), plain(made, names, ignored)
-    found = _first(expected, actual, "")
+    found = next(differing(recorded, made, names=names, ignored=ignored), None)
     if found is None:
         return None
     field, old, new = found
     if isinstance(recorded, PromptInstalled) and field in ("system", "tools", "rules", "hooks"):
         old, new = show(str(old)) or old, show(str(new)) or new
     return field, *window(_text(old), _text(new))
+
+
+def differing(
+    recorded: KnownEntry, made: KnownEntry, *, names: Names, ignored: Collection[str]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Each field that differs, with its two values as plain data, None where there is none."""
+    return _differing(plain(recorded, names, ignored), plain(made, names, ignored), "")
+
+
+def ignored_in(
+    recorded: KnownEntry, ignored: Collection[str], *, differed: bool
+) -> Collection[str]:
+    """A turn's digest tells nothing where the turn ``differed`` before, or it was not made.
+
+    The raw bytes of a reply are what it is made of, and not made again.
+    """
+    if isinstance(recorded, ReplyReceived):
+        return {*ignored, *WIRE}
+    if isinstance(recorded, TurnEnded) and (differed or not recorded.digest):
+        return {*ignored, "digest"}
+    return ignored
 
 
 def missing(recorded: KnownEntry, made: KnownEntry | None) -> tuple[str, str, str]:
@@ -76,29 +107,29 @@ def missing(recorded: KnownEntry, made: KnownEntry | None) -> tuple[str, str, st
 
 def same_place(recorded: KnownEntry, made: KnownEntry) -> bool:
     """Claims that both tell of the same thing, whatever they tell."""
-    if type(recorded) is not type(made):
-        return False
-    return all(getattr(recorded, key, None) == getattr(made, key, None) for key in _KEYS)
+    return place(recorded) == place(made)
 
 
-def _first(expected: Any, actual: Any, at: str) -> tuple[str, Any, Any] | None:
+def place(entry: KnownEntry) -> tuple[object, ...]:
+    """What an entry tells of: its kind, with its call, event, step and attempt."""
+    return type(entry), *(getattr(entry, key, None) for key in _KEYS)
+
+
+def _differing(expected: Any, actual: Any, at: str) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(expected, dict) and isinstance(actual, dict):
-        keys = [*expected, *(key for key in actual if key not in expected)]
-        parts = [(f"{at}.{key}" if at else str(key), key) for key in keys]
-        for name, key in parts:
-            if found := _first(expected.get(key), actual.get(key), name):
-                return found
-        return None
-    if isinstance(expected, list) and isinstance(actual, list):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            name = f"{at}.{key}" if at else str(key)
+            yield from _differing(expected.get(key), actual.get(key), name)
+    elif isinstance(expected, list) and isinstance(actual, list):
         for number in range(max(len(expected), len(actual))):
             old = expected[number] if number < len(expected) else None
             new = actual[number] if number < len(actual) else None
-            if found := _first(old, new, f"{at}[{number}]"):
-                return found
-        return None
-    if isinstance(expected, float) and isinstance(actual, int | float):
-        return None if abs(expected - actual) < 1e-9 else (at, expected, actual)
-    return None if expected == actual else (at, expected, actual)
+            yield from _differing(old, new, f"{at}[{number}]")
+    elif isinstance(expected, float) and isinstance(actual, int | float):
+        if abs(expected - actual) >= 1e-9:
+            yield at, expected, actual
+    elif expected != actual:
+        yield at, expected, actual
 
 
 def _text(value: Any) -> str:
@@ -124,12 +155,34 @@ def _cut(text: str, begin: int) -> str:
     return f"{head}{piece}" + (f"[... {rest} characters ...]" if rest > 0 else "")
 
 
+class Played(msgspec.Struct, frozen=True):
+    """One turn as it was recorded, and what the replay made of it.
+
+    ``before`` is what stands between it and the turn before: it is taken as it stands.
+    ``made`` is None where the turn was not replayed; ``stopped`` claims that it was only to the
+    first difference. ``names`` and ``ignored`` are those it was compared with.
+    """
+
+    before: tuple[KnownEntry, ...]
+    recorded: tuple[KnownEntry, ...]
+    made: tuple[KnownEntry, ...] | None = None
+    stopped: bool = False
+    names: Names = ()
+    ignored: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        made = "none" if self.made is None else len(self.made)
+        return f"Played({len(self.recorded)} entries, {made} made)"
+
+
 class Replayed(msgspec.Struct, frozen=True):
     """What came of a replay. ``live`` names the parts that were today's.
 
     ``differences`` are in order, one for each place; where it stopped at the first there is
     one at most. ``ended_early``: the recording ends in the middle of a turn (a killed
     process, a salvaged file). ``stale`` names what has changed since without being asked.
+    ``played`` is every turn of the recording, for looking at both side by side; ``system`` the
+    system prompt as recorded and as of today, where they differ.
     """
 
     session_id: str
@@ -139,6 +192,8 @@ class Replayed(msgspec.Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     ended_early: bool = False
     stale: tuple[str, ...] = ()
+    played: tuple[Played, ...] = ()
+    system: tuple[str, str] | None = None
 
     @property
     def same(self) -> bool:

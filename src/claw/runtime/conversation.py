@@ -12,8 +12,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from claw.errors import ClawError, SessionUnhealthy
-from claw.ports import EventSink, Ports
+from claw.ports import EventSink, Ports, Redactor
 from claw.runtime.file_checkpoints import put_back
 from claw.runtime.recorder import Recorder
 from claw.runtime.recovery import Recovery
@@ -29,19 +31,22 @@ from claw.types.entries import (
     Event,
     KnownEntry,
     ModeChanged,
+    RuleAdded,
     Titled,
     TurnEnded,
 )
 from claw.types.events import Delta
 from claw.types.messages import Text, UserBlock
-from claw.types.permissions import Decision, PermissionMode
+from claw.types.permissions import Decision, PermissionMode, Rule
 from claw.types.request import Sampling
 from claw.types.results import Failure, Restored, TurnSummary
 from claw.types.session import SessionState, TurnPoint
+from claw.types.surrogates import mend, whole
 from claw.types.tools import ToolSpec
 
 __all__ = ["ConversationRuntime"]
 
+_CONTENT = tuple[UserBlock, ...]
 MANUALLY_KEPT = 1
 """Rounds that stay when a person has the conversation compacted."""
 
@@ -67,6 +72,7 @@ class ConversationRuntime:
         """What ``opening`` makes is recorded before the first turn: a session that is
         opened and never used leaves nothing behind. ``renew`` is asked at a compaction
         for what now stands before the conversation; without it, that stays."""
+        ports = replace(ports, redactor=_Mending(ports.redactor))
         self._ports = ports
         self._listeners: list[Callable[[Event], None]] = []
         self._log = Recorder(ports.journal, _FanOut(ports.sink, self._listeners), state)
@@ -79,7 +85,14 @@ class ConversationRuntime:
         self._window: int | None = None
         self._runner = ToolRunner(ports, self._log, mode)
         self._sampler = Sampler(
-            ports.model, self._log, ports.clock, ports.redactor, prompt, sampling, Digester()
+            ports.model,
+            self._log,
+            ports.clock,
+            ports.redactor,
+            ports.blobs,
+            prompt,
+            sampling,
+            Digester(),
         )
         self._room = RoomMaker(
             ports, self._log, self._sampler, renew or _unchanged, lambda: self.mode
@@ -127,7 +140,7 @@ class ConversationRuntime:
 
     def steer(self, text: str) -> None:
         """Say something to a running turn: the model sees it before its next response."""
-        self._inbox.append(text)
+        self._inbox.append(mend(text))
 
     def interrupt(self) -> None:
         """End the running turn or compaction as soon as may be; without one, do nothing."""
@@ -138,15 +151,17 @@ class ConversationRuntime:
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change the permission mode, from the next call on."""
-        self._open()
-        self._log.record(ModeChanged(mode))
+        self._note(ModeChanged(mode))
+
+    def add_rule(self, rule: Rule) -> None:
+        """Let a rule hold for the rest of the session, from the next call on."""
+        self._note(RuleAdded(whole(rule, Rule)))
 
     def rename(self, title: str) -> None:
         """Give the session a title. Raises ``ValueError`` for a blank one, ``SessionError``."""
         if not title.strip():
             raise ValueError("the title is blank")
-        self._open()
-        self._log.record(Titled(title.strip()))
+        self._note(Titled(mend(title).strip()))
 
     def turns(self) -> tuple[TurnPoint, ...]:
         """Where ``rewind`` can go back to, the oldest first. Raises ``SessionError``."""
@@ -182,7 +197,7 @@ class ConversationRuntime:
         cannot even be begun on record, ``ValueError`` for an empty prompt and
         ``RuntimeError`` while another turn runs.
         """
-        content = (Text(prompt),) if isinstance(prompt, str) else prompt
+        content = whole((Text(prompt),) if isinstance(prompt, str) else prompt, _CONTENT)
         if not any(not isinstance(b, Text) or b.text.strip() for b in content):
             raise ValueError("the prompt is empty")
         if self._task is not None:
@@ -227,7 +242,7 @@ class ConversationRuntime:
         self._open()
         self._room.refused = False
         self._room.due(self._window or self._ports.model.window)
-        task = asyncio.ensure_future(self._room.make("manual", MANUALLY_KEPT, None, focus))
+        task = asyncio.ensure_future(self._room.make("manual", MANUALLY_KEPT, None, mend(focus)))
         self._task = task
         try:
             await self._finish(task)
@@ -268,6 +283,12 @@ class ConversationRuntime:
         if not task.cancelled():  # an interrupt that came when all was done changes nothing
             task.result()
 
+    def _note(self, entry: ModeChanged | RuleAdded | Titled) -> None:
+        """Put on record what somebody changes, also while a turn runs."""
+        if self._task is None:
+            self._open()
+        self._log.record(entry)
+
     def _open(self) -> None:
         """Put the session on record, and end honestly what a killed process left open."""
         if self._opening is not None:
@@ -301,6 +322,19 @@ class ConversationRuntime:
                 hint="Start a new one with `/session new`, or run claw without --continue.",
             ) from error
         self._probed_at = self.state.compactions
+
+
+class _Mending:
+    """Implements ``Redactor``: what is no text (half a character) goes first.
+
+    All that comes from tools, hooks and servers passes here before it is looked at.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+
+    def clean(self, text: str) -> str:
+        return self._redactor.clean(mend(text))
 
 
 async def _unchanged() -> None:

@@ -9,6 +9,7 @@ from claw.runtime.recorder import Recorder
 from claw.types.entries import HookFinished
 from claw.types.events import Notice
 from claw.types.hooks import HookOutcome, HookPayload
+from claw.types.surrogates import whole
 
 __all__ = ["fire"]
 
@@ -17,7 +18,7 @@ async def fire(
     hooks: HookRunner, redactor: Redactor, log: Recorder, payload: HookPayload
 ) -> HookOutcome:
     """What the hooks say, without secrets: some of it goes to the model, all to the journal."""
-    outcome = _cleaned(await hooks.fire(payload), redactor)
+    outcome = _cleaned(whole(await hooks.fire(payload), HookOutcome), redactor)
     for number, run in enumerate(outcome.runs, 1):
         log.record(
             HookFinished(

@@ -21,13 +21,19 @@ PRESERVE_SCHEDULE = (4, 2, 1, 0)
 
 
 class Recovery(msgspec.Struct, eq=False):
-    """The way down the ladder, for one turn. ``overflow`` is the one it began with."""
+    """The way down the ladder, for one turn. ``overflow`` is the one it began with, after
+    ``before`` compactions of the session."""
 
     log: Recorder
     room: RoomMaker
     overflow: ContextOverflow | None = None
     rung: int = 0
-    spent: int = 0
+    before: int = 0
+
+    @property
+    def spent(self) -> int:
+        """Rounds that are on record, also one that was interrupted right after."""
+        return self.log.state.compactions - self.before
 
     async def step_down(self, overflow: ContextOverflow, step: int) -> None:
         """Make room for another try at a step.
@@ -35,7 +41,8 @@ class Recovery(msgspec.Struct, eq=False):
         Raises the first overflow where no rung is left that helps; then the compactions
         made here do not count and the conversation is as it was.
         """
-        self.overflow = self.overflow or overflow
+        if self.overflow is None:
+            self.overflow, self.before = overflow, self.log.state.compactions
         if self.log.state.replied == step:  # half a reply was heard before the error
             self.log.record(Retried(step, max(self.rung, 1), overflow.kind, 0.0))
         while self.rung < len(PRESERVE_SCHEDULE):
@@ -47,7 +54,6 @@ class Recovery(msgspec.Struct, eq=False):
             )
             notice = Notice("recovery", "warning", text)
             if await self.room.make("overflow", keep, None, before=notice):
-                self.spent += 1
                 return
             if self.room.refused:
                 break
@@ -55,7 +61,7 @@ class Recovery(msgspec.Struct, eq=False):
 
     def reached(self) -> None:
         """A reply came: what was compacted on the way counts, and the ladder is whole again."""
-        self.overflow, self.rung, self.spent = None, 0, 0
+        self.overflow, self.rung = None, 0
 
     def broken_off(self) -> None:
         """The turn ends on the way (a budget, Ctrl-C): what no reply has confirmed is undone."""

@@ -7,6 +7,8 @@ are bounded, shown, and end at once when the turn is interrupted.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
 from contextlib import aclosing
 from itertools import count, islice
 
@@ -20,7 +22,7 @@ from claw.errors import (
     ParameterRefused,
     ProtocolViolation,
 )
-from claw.ports import Clock, ModelClient, Redactor
+from claw.ports import Blobs, Clock, ModelClient, Redactor
 from claw.runtime.recorder import Recorder
 from claw.runtime.request import Digester, Prompt, build_request
 from claw.types.entries import ModelChanged, ReplyReceived, Retried, StepRequested
@@ -34,12 +36,16 @@ from claw.types.events import (
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
+    WireChunk,
 )
 from claw.types.messages import AssistantMessage, Opaque, ToolResult, ToolUse, UserMessage
 from claw.types.reply import ENDED_WELL, FINAL, Reply, assemble
 from claw.types.request import Request, Sampling
+from claw.types.session import SessionState
+from claw.types.surrogates import mend, whole
+from claw.types.wire import sizes_of
 
-__all__ = ["MAX_ATTEMPTS", "Sampler"]
+__all__ = ["MAX_ATTEMPTS", "Sampler", "output_limit"]
 
 MAX_ATTEMPTS = 6
 FIRST_DELAY = 0.5
@@ -47,6 +53,17 @@ LONGEST_DELAY = 30.0
 LONGEST_SERVER_DELAY = 120.0  # a rate limit of hours is reported, not waited for
 KNOWN_WITH_CALLS = ENDED_WELL | FINAL | {"tool_use", "pause_turn"}
 """Any other stop reason of a reply with calls is shown by its name."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """Of a reply's bytes: where they are, for whom, and how they came."""
+
+    blob: str = ""
+    dialect: str = ""
+    sizes: str = ""
+
+
+_NOTHING_KEPT = _Kept()
 
 
 class Sampler(msgspec.Struct, eq=False):
@@ -60,6 +77,7 @@ class Sampler(msgspec.Struct, eq=False):
     log: Recorder
     clock: Clock
     redactor: Redactor
+    blobs: Blobs
     prompt: Prompt
     sampling: Sampling
     digester: Digester
@@ -139,47 +157,46 @@ class Sampler(msgspec.Struct, eq=False):
         raise AssertionError("unreachable: count() does not end")
 
     def _sampling(self) -> Sampling:
-        """As chosen, with no more output than fitted the last time. Where nobody chose, and
-        the output limit cut off a call: twice the room, once."""
-        most = self.log.state.most_output
-        if most is not None:
-            return replace(self.sampling, max_tokens=min(most, self.sampling.max_tokens or most))
-        if self.sampling.max_tokens is not None:
-            return self.sampling
-        messages = reversed(self.log.state.transcript.messages)
-        said = [*islice((m for m in messages if isinstance(m, AssistantMessage)), 2)]
-        cut = [bool(m.tool_calls) and m.stop_reason == "max_tokens" for m in said]
-        made = said[0].usage.output_tokens if said else 0
-        if not made or cut not in ([True], [True, False]):
-            return self.sampling
-        return replace(self.sampling, max_tokens=2 * made)
+        limit = output_limit(self.sampling.max_tokens, self.log.state)
+        return replace(self.sampling, max_tokens=limit)
 
     async def _ask(self, request: Request, step: int) -> Reply:
         """Stream one exchange and journal what came of it, also when it broke off."""
         events: list[AssistantEvent] = []
+        wire: list[WireChunk] = []
         began = self.clock.monotonic()
         self.log.tell(Status("thinking"))
         try:
             async with aclosing(self.model.stream(request)) as stream:
                 async for event in stream:
+                    if isinstance(event, WireChunk):
+                        wire.append(event)
+                        continue
                     events.append(event)
                     if isinstance(event, TextDelta | ThinkingDelta | ToolInputDelta | Notice):
                         self.log.tell(event)
         except (ModelError, asyncio.CancelledError):
             # What was heard stays in the journal; it is in the transcript unless
             # a retry takes it out.
-            heard = [event for event in events if not isinstance(event, MessageStop)]
+            heard: list[AssistantEvent] = [
+                event for event in events if not isinstance(event, MessageStop)
+            ]
             if heard:
-                self._record(step, assemble(heard, self.log.state.transcript.call_ids), events)
+                self._record(step, self._assembled(heard), events, wire)
             raise
         finally:
             self.api_seconds += self.clock.monotonic() - began
         # Not one event: an empty reply, which is worth a second try like any other.
-        reply = assemble(events, self.log.state.transcript.call_ids) if events else Reply()
-        self._record(step, reply, events)
+        reply = self._assembled(events) if events else Reply()
+        self._record(step, reply, events, wire)
         return reply
 
-    def _record(self, step: int, reply: Reply, events: list[AssistantEvent]) -> None:
+    def _assembled(self, events: Sequence[AssistantEvent]) -> Reply:
+        return whole(assemble(events, self.log.state.transcript.call_ids), Reply)
+
+    def _record(
+        self, step: int, reply: Reply, events: list[AssistantEvent], wire: list[WireChunk]
+    ) -> None:
         # Requests are encoded for the name that was asked for, and so is what comes back
         # with them: a gateway's name for the same model must not cost it its thinking.
         asked = reply.asked or self.sampling.model
@@ -189,6 +206,7 @@ class Sampler(msgspec.Struct, eq=False):
             price = self.model.cost(reply.usage, asked)
         self.charge(price)
         cache = [event.event for event in events if isinstance(event, PromptCache)]
+        kept = self._kept(wire)
         if asked != (self.log.state.model or self.sampling.model):
             self.log.record(ModelChanged(asked))
         self.log.record(
@@ -203,8 +221,27 @@ class Sampler(msgspec.Struct, eq=False):
                 request_id=reply.request_id,
                 provider_metadata=reply.provider_metadata,
                 prompt_cache=cache[-1] if cache else None,
+                wire=kept.blob,
+                wire_dialect=kept.dialect,
+                wire_sizes=kept.sizes,
             )
         )
+
+    def _kept(self, wire: list[WireChunk]) -> _Kept:
+        """The bytes of the last body, in a blob. Those that hold a secret are not kept: a
+        server may have quoted the key."""
+        begins = [at for at, chunk in enumerate(wire) if chunk.dialect]
+        if not begins:
+            return _NOTHING_KEPT
+        chunks = [chunk.data for chunk in wire[begins[-1] + 1 :] if chunk.data]
+        body = b"".join(chunks)
+        text = body.decode("utf-8", "replace")
+        if any(self.redactor.clean(spelt) != spelt for spelt in (text, _unescaped(text))):
+            said = "The raw bytes of this reply hold a secret: they are not kept."
+            self.log.tell(Notice("record_wire", "warning", said))
+            return _NOTHING_KEPT
+        dialect = wire[begins[-1]].dialect
+        return _Kept(self.blobs.put(body), dialect, sizes_of(chunks)) if body else _NOTHING_KEPT
 
     def _follows_a_result(self) -> bool:
         """After a tool result an empty end is normal; anywhere else it is no reply."""
@@ -226,6 +263,30 @@ class Sampler(msgspec.Struct, eq=False):
         self.log.tell(RetryWait(attempt, delay, self.redactor.clean(message)))
         if delay:
             await self.clock.sleep(delay)
+
+
+def _unescaped(text: str) -> str:
+    """What JSON escapes spelt out, well enough to look for something in it."""
+
+    def spelt(escape: re.Match[str]) -> str:
+        return chr(int(escape[1], 16)) if escape[1] else escape[2]
+
+    return mend(re.sub(r'\\(?:u([0-9a-fA-F]{4})|(["\\/]))', spelt, text))
+
+
+def output_limit(chosen: int | None, state: SessionState) -> int | None:
+    """As chosen, with no more output than fitted the last time. Where nobody chose, and the
+    output limit cut off a call: twice the room, once."""
+    most = state.most_output
+    if most is not None:
+        return min(most, chosen or most)
+    if chosen is not None:
+        return chosen
+    messages = reversed(state.transcript.messages)
+    said = [*islice((m for m in messages if isinstance(m, AssistantMessage)), 2)]
+    cut = [bool(m.tool_calls) and m.stop_reason == "max_tokens" for m in said]
+    made = said[0].usage.output_tokens if said else 0
+    return 2 * made if made and cut in ([True], [True, False]) else None
 
 
 def _is_empty(reply: Reply) -> bool:

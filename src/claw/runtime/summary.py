@@ -25,9 +25,9 @@ __all__ = ["summarize"]
 def summarize(
     entries: Sequence[KnownEntry], session_usage: Usage, api_seconds: float
 ) -> TurnSummary:
-    """The summary of the turn whose entries these are; the last one is ``TurnEnded``."""
-    ended = entries[-1]
-    assert isinstance(ended, TurnEnded)
+    """The summary of the turn whose entries these are. What somebody changed right after its
+    end may be among them."""
+    ended = next(entry for entry in entries if isinstance(entry, TurnEnded))
     replies: list[ReplyReceived] = []
     compactions: list[Compacted] = []
     provisional: list[Compacted] = []

@@ -36,6 +36,7 @@ from claw.types.hooks import HookEvent, HookOutcome, HookPayload
 from claw.types.messages import ResultBlock, Text, ToolUse, text_of
 from claw.types.permissions import Answer, Decision, PermissionMode, Question
 from claw.types.reply import CUT_BY_LIMIT, REFUSED, UNFINISHED, Reply
+from claw.types.surrogates import whole
 from claw.types.tools import CallStatus, ToolOutput
 from claw.types.transcript import INTERRUPTED, OUTCOME_UNKNOWN
 
@@ -259,7 +260,7 @@ class ToolRunner(msgspec.Struct, eq=False):
             offered=self.ports.policy.offer(call.tool.spec, call.facts),
         )
         self.log.tell(Status("waiting"))
-        return await self.ports.approver.ask(question)
+        return whole(await self.ports.approver.ask(question), Answer)
 
     def _deny(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> Withheld:
         self._decided(use, replace(decision, behavior="deny"), answer)
@@ -322,7 +323,8 @@ class ToolRunner(msgspec.Struct, eq=False):
             self.log.tell(ToolProgress(call.use.id, text))
 
         try:
-            output = await call.tool.run(call.args, ToolCall(call.use.id, progress))
+            made = await call.tool.run(call.args, ToolCall(call.use.id, progress))
+            output = whole(made, ToolOutput)
             failed = output.is_error
         except ToolFailed as error:
             text = f"{error.kept}\n\n{error.message}" if error.kept.strip() else error.message

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from claw.errors import ClawError, ContextOverflow
 from claw.ports import Ports
@@ -43,7 +45,7 @@ from claw.types.entries import (
 from claw.types.events import Notice, Status
 from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.messages import Text, UserBlock
-from claw.types.permissions import Question
+from claw.types.permissions import PermissionDenial, Question
 from claw.types.reply import CUT_BY_LIMIT, ENDED_WELL, REFUSED, Reply
 from claw.types.results import Failure, StopReason
 
@@ -62,14 +64,22 @@ MOST_KEPT = 8
 """Rounds that stay whole when the conversation has grown too large, if they fit."""
 
 
+def _accepted() -> Failure | None:
+    """Whatever the model answers is good."""
+    return None
+
+
 class TurnOptions(msgspec.Struct, frozen=True):
     """``max_seconds`` limits the turn's time; ``fail_on_denied`` ends it at a denial
-    that no human made."""
+    that no human made. ``verdict`` is asked when the turn would be complete, and says what
+    is wrong with the answer; ``denials`` are on record with the turn."""
 
     limits: tuple[Limit, ...] = ()
     max_seconds: float | None = None
     fail_on_denied: bool = False
     origin: Origin = "user"
+    verdict: Callable[[], Failure | None] = _accepted
+    denials: tuple[PermissionDenial, ...] = ()
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -97,10 +107,12 @@ class Turn(msgspec.Struct, eq=False):
     stage: Stage = "start"
     begun: bool = False
     stopped_early: bool = False
+    unheard: tuple[UserBlock, ...] = ()
 
     async def run(self, content: tuple[UserBlock, ...]) -> Ending:
         """Whatever happens: every call has its result, and there is one ``turn_ended``."""
         began = self.ports.clock.monotonic()
+        self.unheard = content
         self._start()
         ending = Ending("error", Failure("internal", "the turn broke off: a fault in claw"))
         try:
@@ -158,6 +170,8 @@ class Turn(msgspec.Struct, eq=False):
             ending = self._judge_end(reply)
             if ending.reason != "completed":
                 return ending
+            if (failure := self.options.verdict()) is not None:
+                return Ending("error", failure)
             objection, by = await self._objection(active=objections > 0)
             if self.inbox:
                 continue
@@ -185,7 +199,11 @@ class Turn(msgspec.Struct, eq=False):
         self.sampler.cost = 0.0
         self.log.record(
             TurnStarted(
-                self.log.state.turns + 1, self.options.origin, limits, mode=self.runner.mode
+                self.log.state.turns + 1,
+                self.options.origin,
+                limits,
+                mode=self.runner.mode,
+                denials=self.options.denials,
             )
         )
 
@@ -199,6 +217,7 @@ class Turn(msgspec.Struct, eq=False):
             return Ending("blocked", Failure("blocked", reason))
         added = tuple(Text(text) for text in outcome.context if text.strip())
         self.log.record(UserMessaged((*checked(content, self.ports.blobs), *added)), sync=True)
+        self.unheard = ()
         return None
 
     def _take_steering(self) -> None:
@@ -304,18 +323,22 @@ class Turn(msgspec.Struct, eq=False):
         if title := self.log.state.title:
             self.log.conclude(Titled(title))  # again: lists read only the end of a journal
         progress = self._progress()
-        self.log.conclude(
-            TurnEnded(
-                turn=self.log.state.turns,
-                stop_reason=ending.reason,
-                iterations=progress.steps,
-                usage=progress.usage,
-                cost=self.sampler.cost,
-                ms=round((self.ports.clock.monotonic() - began) * 1000),
-                error=ending.error,
-            ),
-            sync=True,
+        ended = TurnEnded(
+            turn=self.log.state.turns,
+            stop_reason=ending.reason,
+            iterations=progress.steps,
+            usage=progress.usage,
+            cost=self.sampler.cost,
+            ms=round((self.ports.clock.monotonic() - began) * 1000),
+            error=ending.error,
+            unheard=tuple(self._cleaned(block) for block in self.unheard),
         )
+        self.log.conclude(self.log.sealed(ended), sync=True)
+
+    def _cleaned(self, block: UserBlock) -> UserBlock:
+        if not isinstance(block, Text):
+            return block
+        return replace(block, text=self.ports.redactor.clean(block.text))
 
 
 def _no_progress(seen: Repetition) -> Ending:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from claw.types.entries import (
     Checkpointed,
@@ -11,9 +11,10 @@ from claw.types.entries import (
     ReplyReceived,
     Steered,
     ToolFinished,
+    TurnEnded,
     UserMessaged,
 )
-from claw.types.messages import Document, Image
+from claw.types.messages import Document, Image, UserBlock
 
 __all__ = ["blobs_named"]
 
@@ -29,7 +30,15 @@ def blobs_named(entry: Entry) -> Iterator[str]:
             yield digest
         case Checkpointed(before=str(digest)):
             yield digest
-    if isinstance(entry, UserMessaged | Steered | ToolFinished):
-        for block in entry.content:
-            if isinstance(block, Image | Document):
-                yield block.blob
+    for block in _said(entry):
+        if isinstance(block, Image | Document):
+            yield block.blob
+
+
+def _said(entry: Entry) -> Sequence[UserBlock]:
+    match entry:
+        case UserMessaged() | Steered() | ToolFinished():
+            return entry.content
+        case TurnEnded():
+            return entry.unheard
+    return ()

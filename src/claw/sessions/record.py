@@ -24,6 +24,7 @@ import msgspec
 from claw.errors import SessionError, SessionTooNew
 from claw.sessions.spill import fill, spill
 from claw.types.entries import SCHEMA, Entry, KnownEntry, SessionStarted, UnknownEntry
+from claw.types.surrogates import mend_all
 
 __all__ = [
     "LONGEST",
@@ -233,18 +234,7 @@ def _entry_json(entry: Entry) -> bytes:
     try:
         return msgspec.json.encode(entry)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_sanitised(msgspec.to_builtins(entry)))
-
-
-def _sanitised(value: Any) -> Any:
-    if isinstance(value, str):
-        # By way of UTF-16, two surrogates that belong together become their character.
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, dict):
-        return {_sanitised(k): _sanitised(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_sanitised(item) for item in value]
-    return value
+        return msgspec.json.encode(mend_all(msgspec.to_builtins(entry)))
 
 
 @functools.cache

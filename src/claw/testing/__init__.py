@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from claw.models.encode import (
         encode_request,
     )
+    from claw.models.script_files import (
+        load_script,
+    )
     from claw.models.scripted import (
         Gate,
         ScriptedModel,
@@ -30,11 +33,16 @@ if TYPE_CHECKING:
         calls,
         cut,
         fails,
-        load_script,
         raw,
         refuses,
         says,
         waits,
+    )
+    from claw.testing.asserting import (
+        assert_extends,
+        assert_not_offered,
+        assert_offered,
+        assert_system_contains,
     )
     from claw.testing.checked_model import (
         CheckedModel,
@@ -88,6 +96,10 @@ if TYPE_CHECKING:
     from claw.testing.prompt_cache import (
         CacheSimulator,
     )
+    from claw.testing.recording import (
+        Recording,
+        RecordingFailed,
+    )
     from claw.testing.schedules import (
         ShuffledLoop,
         under_schedule,
@@ -135,6 +147,8 @@ __all__ = [
     "NoRedactor",
     "ProcessesSuite",
     "Received",
+    "Recording",
+    "RecordingFailed",
     "RecordingSink",
     "ScriptReply",
     "ScriptedApprover",
@@ -149,6 +163,10 @@ __all__ = [
     "WorkspaceSuite",
     "a_request",
     "answers",
+    "assert_extends",
+    "assert_not_offered",
+    "assert_offered",
+    "assert_system_contains",
     "calls",
     "classify_error",
     "conversation",
@@ -170,6 +188,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "RecordingFailed": "claw.testing.recording",
+    "Recording": "claw.testing.recording",
+    "assert_system_contains": "claw.testing.asserting",
+    "assert_offered": "claw.testing.asserting",
+    "assert_not_offered": "claw.testing.asserting",
+    "assert_extends": "claw.testing.asserting",
     "classify_error": "claw.models.classify",
     "encode_request": "claw.models.encode",
     "ChaosModel": "claw.models.chaos",
@@ -179,7 +203,7 @@ _HOMES = {
     "calls": "claw.models.scripted",
     "cut": "claw.models.scripted",
     "fails": "claw.models.scripted",
-    "load_script": "claw.models.scripted",
+    "load_script": "claw.models.script_files",
     "raw": "claw.models.scripted",
     "refuses": "claw.models.scripted",
     "says": "claw.models.scripted",

@@ -14,18 +14,22 @@ from types import TracebackType
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from claw.app import House, Lent, Wishes, furnish
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import Approver, Clock, ModelClient, Tool
 from claw.recordings.trajectory import trajectory
+from claw.sessions.blobs import blobs_dir
 from claw.sessions.load import read_entries
 from claw.testing.checked_model import CheckedModel
 from claw.testing.clock import FakeClock
+from claw.testing.recording import Recording, RecordingFailed
 from claw.types.entries import KnownEntry
 from claw.types.messages import text_of
 from claw.types.request import Request
 from claw.types.results import TurnSummary
+from claw.workspace.clock import SystemClock
 
 __all__ = ["Harness"]
 
@@ -35,9 +39,10 @@ SESSION = "session"
 class Harness:
     """``async with Harness(tmp_path, [calls(...), says(...)]) as run: await run.turn("...")``.
 
-    ``model`` is a script or any client. ``files`` are written to the workspace
-    first; ``settings`` become the user's settings file; ``wishes`` are fields of
-    ``claw.app.Wishes`` (``mode``, ``allow``, ``tools``, ...).
+    ``model`` is a script, a ``Recording`` or any client. ``files`` are written to the workspace
+    first; ``settings`` become the user's settings file; ``tools`` are offered besides claw's
+    own, of which ``only`` names those to offer; ``wishes`` are the other fields of
+    ``claw.app.Wishes`` (``mode``, ``allow``, ...).
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class Harness:
         settings: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
         tools: Sequence[Tool] = (),
+        only: Sequence[str] | None = None,
         clock: Clock | None = None,
         **wishes: Any,
     ) -> None:
@@ -59,8 +65,10 @@ class Harness:
         self.model = CheckedModel(scripted)
         self._approver = approver
         self._tools = tuple(tools)
-        self._clock = clock or FakeClock()
-        self._wishes = wishes
+        self._recording = model if isinstance(model, Recording) else None
+        asks = self._recording is not None and self._recording.records  # a server's waits are real
+        self._clock = clock or (SystemClock() if asks else FakeClock())
+        self._wishes = {**wishes, "tools": None if only is None else tuple(only)}
         self._house: House | None = None
         self.workspace.mkdir(parents=True, exist_ok=True)
         (self.home / ".claw").mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -91,7 +99,11 @@ class Harness:
 
     async def turn(self, prompt: str) -> TurnSummary:
         """Run one turn to its end."""
-        return await self.house.runtime.run_turn(prompt)
+        __tracebackhide__ = True
+        try:
+            return await self.house.runtime.run_turn(prompt)
+        except RecordingFailed as failure:
+            raise failure.with_traceback(None) from None  # its words say where, not our frames
 
     def results(self, summary: TurnSummary) -> list[str]:
         """The texts of a turn's tool results, in order."""
@@ -99,10 +111,7 @@ class Harness:
 
     def trajectory(self) -> dict[str, Any]:
         """The normalised record of the session so far, for a golden file."""
-        names = {str(self.workspace.resolve()): "${CWD}", str(self.home.resolve()): "${HOME}"}
-        if self.house.journal_path:
-            names[self.house.journal_path.removesuffix(".jsonl") + ".blobs"] = "${BLOBS}"
-        return trajectory(self.entries, names)
+        return trajectory(self.entries, {path: f"${{{name}}}" for path, name in self._places()})
 
     async def __aenter__(self) -> Harness:
         wishes: dict[str, Any] = {
@@ -113,11 +122,14 @@ class Harness:
         }
         if "session" in self._wishes:
             del wishes["session_id"]
+        lent = Lent(model=self.model, clock=self._clock, tools=self._tools)
+        if self._recording is not None:
+            lent = replace(lent, name=self._recording.model)
         self._house = await furnish(
-            Wishes(**{**wishes, **self._wishes}),
-            approver=self._approver,
-            lent=Lent(model=self.model, clock=self._clock, tools=self._tools),
+            Wishes(**{**wishes, **self._wishes}), approver=self._approver, lent=lent
         )
+        if self._recording is not None:
+            self._recording.enter(self._places(), self._house.blobs, self._house.stack)
         self._house.runtime.listen(self.model.heard)
         return self
 
@@ -130,6 +142,13 @@ class Harness:
         await self.house.close()
         if error is None and self.script is not None:
             self.script.assert_finished()
+
+    def _places(self) -> list[tuple[str, str]]:
+        """Paths and their names; of a name the real path comes last."""
+        named = ((self.home, "HOME"), (self.workspace, "CWD"))
+        places = [(str(at), name) for path, name in named for at in (path, path.resolve())]
+        journal = self.house.journal_path
+        return [*places, (blobs_dir(journal), "BLOBS")] if journal else places
 
     def _env(self) -> dict[str, str]:
         """A bare environment: nothing of the machine's own settings or keys."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-__all__ = ["Contract", "broken", "structure"]
+from claw.errors import ConfigError
+
+__all__ = ["Contract", "broken", "load_contract", "structure"]
 
 
 class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What holds of a run whoever the model is; read from a golden file.
 
-    Names are tools'. ``before`` are pairs: where both are called, the first call of the one
-    comes before the first of the other. ``max_usd`` is for all turns together.
+    Names are tools', and a call counts whether or not it was allowed. ``before`` are pairs:
+    where both are called, the first call of the one comes before the first of the other.
+    ``max_steps`` and ``max_usd`` are for all turns together.
     """
 
     must_call: tuple[str, ...] = ()
@@ -22,6 +26,19 @@ class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     before: tuple[tuple[str, str], ...] = ()
     max_steps: int | None = None
     max_usd: float | None = None
+
+
+def load_contract(path: Path) -> Contract:
+    """Read it from a JSON file. Raises ``ConfigError`` naming the file and what is wrong in it."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Contract)
+    except OSError as error:
+        raise ConfigError(f"cannot read the contract {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigError(
+            f"{path}: {error}",
+            hint=f"A contract is an object of {', '.join(Contract.__struct_fields__)}.",
+        ) from error
 
 
 def structure(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,8 +49,8 @@ def structure(record: Mapping[str, Any]) -> dict[str, Any]:
 def broken(record: Mapping[str, Any], contract: Contract) -> list[str]:
     """Which parts of the contract do not hold, in words."""
     entries = record["entries"]
-    called = [call["name"] for entry in entries for call in _calls(entry)]
-    steps = sum(1 for entry in entries if entry["kind"] == "reply_received")
+    called = [c["name"] for entry in entries if entry.get("complete", True) for c in _calls(entry)]
+    steps = sum(entry["iterations"] for entry in entries if entry["kind"] == "turn_ended")
     found = [f"`{name}` was not called" for name in contract.must_call if name not in called]
     found += [f"`{name}` was called" for name in contract.never_call if name in called]
     found += [

@@ -8,149 +8,106 @@
         summary = run.turn("publish it")
         assert summary.permission_denials[0].tool_name == "Bash"
 
-Fixtures are for tests without an event loop; in one, use ``claw.testing.Harness``.
+``claw_session`` is for tests without an event loop; in one, use ``claw.testing.Harness``.
+
+Every run of pytest loads this file, wherever claw is installed. So the rest of claw is
+imported in the fixtures, for the tests that ask for one.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
-from claw.engine.replaying import replay as run_again
-from claw.models.offline.client import OfflineModel
-from claw.models.scripted import ScriptedModel, ScriptReply
-from claw.ports import ModelClient
-from claw.recordings.trajectory import diff, dumps
-from claw.recordings.verify import Replayed
-from claw.testing.harness import Harness
-from claw.testing.matching import Contract, broken, structure
-from claw.types.entries import KnownEntry
-from claw.types.request import Request
-from claw.types.results import TurnSummary
+from claw.testing.flags import RECORD, UPDATE
+from claw.testing.stash import ENVIRONMENT, PASSED, RECORDED
 
-__all__ = ["Match", "Session", "check_golden"]
-
-Match = Literal["exact", "structure", "contract"]
-UPDATE = "--claw-update"
-
-
-class HasTrajectory(Protocol):
-    def trajectory(self) -> dict[str, Any]:
-        """The normalised record."""
-
-
-class Session:
-    """A ``Harness`` for tests without an event loop; closed when the test ends."""
-
-    def __init__(
-        self, folder: Path, model: Sequence[ScriptReply] | ModelClient, options: dict[str, Any]
-    ) -> None:
-        self._runner = asyncio.Runner()
-        self.harness = Harness(folder, model, **options)
-        self._runner.run(self.harness.__aenter__())
-
-    def turn(self, prompt: str) -> TurnSummary:
-        """Run one turn to its end."""
-        return self._runner.run(self.harness.turn(prompt))
-
-    @property
-    def workspace(self) -> Path:
-        return self.harness.workspace
-
-    @property
-    def requests(self) -> list[Request]:
-        """What was sent to the model."""
-        return self.harness.requests
-
-    @property
-    def entries(self) -> list[KnownEntry]:
-        """All that was put on record."""
-        return self.harness.entries
-
-    @property
-    def journal(self) -> Path:
-        """The session's file: a recording, which ``replay`` takes."""
-        path = self.harness.house.journal_path
-        assert path is not None, "an ephemeral session has no journal"
-        return Path(path)
-
-    @property
-    def system(self) -> str:
-        """The system prompt."""
-        return self.harness.house.system
-
-    def offers(self, tool: str) -> bool:
-        """Whether the model is offered a tool of this name."""
-        return any(spec.name == tool for spec in self.harness.house.tools)
-
-    def results(self, summary: TurnSummary) -> list[str]:
-        """The texts of a turn's tool results, in order."""
-        return self.harness.results(summary)
-
-    def trajectory(self) -> dict[str, Any]:
-        return self.harness.trajectory()
-
-    def close(self, *, complete: bool = True) -> None:
-        """``complete``: replies of the script that nobody asked for are an error."""
-        if not complete:
-            self.harness.script = None
-        try:
-            self._runner.run(self.harness.__aexit__(None, None, None))
-        finally:
-            self._runner.close()
+if TYPE_CHECKING:
+    from claw.models.offline.client import OfflineModel
+    from claw.models.scripted import ScriptedModel
+    from claw.recordings.verify import Replayed
+    from claw.testing.fixtures import Session
+    from claw.testing.recording import Recording
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("claw")
     group.addoption(UPDATE, action="store_true", help="rewrite golden files; then read the diff")
+    group.addoption(
+        RECORD, action="store_true", help="ask your model, and write recordings of what it says"
+    )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    # Before any test isolates itself: a recording asks the model that is configured here.
+    session.config.stash[ENVIRONMENT] = dict(os.environ)
+    session.config.stash[RECORDED] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
 
 
 @pytest.fixture
-def claw_session(tmp_path: Path) -> Iterator[Callable[..., Session]]:
+def claw_session(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[..., Session]]:
     """Opens sessions in a home and a workspace of their own: ``claw_session(model, ...)``.
 
-    ``model`` is a list of replies or a client; options are those of ``Harness``.
+    ``model`` is a list of replies, a recording or a client; options are those of ``Harness``.
     """
-    opened: list[Session] = []
+    from claw.testing.fixtures import sessions
 
-    def open_session(model: Sequence[ScriptReply] | ModelClient, **options: Any) -> Session:
-        folder = tmp_path / f"session-{len(opened) + 1}"
-        opened.append(Session(folder, model, options))
-        return opened[-1]
-
-    yield open_session
-    for session in opened:
-        session.close()
+    yield from sessions(request, tmp_path)
 
 
 @pytest.fixture
 def scripted_model() -> Callable[..., ScriptedModel]:
     """Makes a model that gives these replies: ``scripted_model(calls(...), says(...))``."""
+    from claw.models.scripted import ScriptedModel
+
     return lambda *replies: ScriptedModel(replies)
 
 
 @pytest.fixture
 def offline_model() -> OfflineModel:
     """The model without a network, a key or chance."""
+    from claw.models.offline.client import OfflineModel
+
     return OfflineModel()
 
 
 @pytest.fixture
-def replay() -> Callable[[str | os.PathLike[str]], Replayed]:
-    """Replays a recording and fails where it goes another way: ``replay(run.journal)``."""
+def recorded_model(request: pytest.FixtureRequest) -> Iterator[Callable[..., Recording]]:
+    """A model from a recording beside the test: ``recorded_model("greets.json")``.
 
-    def check(path: str | os.PathLike[str]) -> Replayed:
-        report = run_again(path)
-        report.check()
-        return report
+    With ``--claw-record`` it asks the model that claw is configured for, and writes the
+    file when the test has passed. Options are those of ``Recording``.
+    """
+    from claw.testing.fixtures import recordings
 
-    return check
+    yield from recordings(request)
+
+
+@pytest.fixture
+def replay(tmp_path: Path) -> Callable[[str | os.PathLike[str]], Replayed]:
+    """Replays a recording and fails where it goes another way: ``replay(run.journal)``.
+
+    Where it fails, a page that shows both sides is left in the test's ``tmp_path``.
+    """
+    from claw.testing.fixtures import replayer
+
+    return replayer(tmp_path)
 
 
 @pytest.fixture
@@ -160,26 +117,6 @@ def assert_trajectory(request: pytest.FixtureRequest) -> Callable[..., None]:
     ``match="structure"`` ignores wording; with ``match="contract"`` the file is a
     ``Contract`` that you write yourself. ``--claw-update`` rewrites the others.
     """
+    from claw.testing.fixtures import trajectories
 
-    def check(run: HasTrajectory, name: str, match: Match = "exact") -> None:
-        path = Path(request.path).parent / name
-        if match == "contract":
-            contract = msgspec.json.decode(path.read_bytes(), type=Contract)
-            problems = broken(run.trajectory(), contract)
-            assert not problems, f"not as {path.name} demands:\n" + "\n".join(problems)
-            return
-        record = run.trajectory()
-        check_golden(path, record if match == "exact" else structure(record), request.config)
-
-    return check
-
-
-def check_golden(path: Path, record: dict[str, Any], config: pytest.Config) -> None:
-    """Fails with a diff where ``record`` is not what the file says."""
-    text = dumps(record)
-    if config.getoption(UPDATE):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert path.is_file(), f"no golden file {path.name}: run with {UPDATE}"
-    changes = diff(path.read_text(encoding="utf-8"), text)
-    assert not changes, f"not as in {path.name} ({UPDATE} rewrites it):\n{changes}"
+    return trajectories(request)

@@ -16,7 +16,7 @@ from claw.types.effects import Effect, Execute, WritePath
 from claw.types.events import Delta
 from claw.types.hooks import HookOutcome
 from claw.types.messages import AssistantBlock, AssistantMessage, ResultBlock, UserBlock
-from claw.types.permissions import Behavior, PermissionMode, Rule
+from claw.types.permissions import Behavior, PermissionDenial, PermissionMode, Rule
 from claw.types.results import Failure, StopReason
 from claw.types.tools import CallStatus
 from claw.types.usage import PromptCacheEvent, Usage
@@ -92,13 +92,15 @@ Origin = Literal["user", "sdk", "acp", "internal", "subagent"]
 class TurnStarted(_Base, frozen=True, tag="turn_started"):
     """``turn`` counts from 1. ``limits`` are those in force, by name, in their order.
 
-    ``mode`` is the permission mode that the turn began with.
+    ``mode`` is the permission mode that the turn began with. ``denials`` were known before:
+    of tools that the prompt was matched with, and that may not be called.
     """
 
     turn: int
     origin: Origin = "user"
     limits: dict[str, float] = {}
     mode: PermissionMode = "default"
+    denials: tuple[PermissionDenial, ...] = ()
 
 
 class UserMessaged(_Base, frozen=True, tag="user_message"):
@@ -142,9 +144,12 @@ class Retried(_Base, frozen=True, tag="retried"):
 
 
 class ReplyReceived(_Base, frozen=True, tag="reply_received"):
-    """``step`` as in ``StepRequested``; ``wire`` is the blob of the raw bytes, if kept.
+    """``step`` as in ``StepRequested``.
 
     ``model`` is who was asked, ``served_by`` the server's own name for it, where another.
+    ``wire`` is the blob of the body's bytes, where they were recorded, without what HTTP
+    wraps around them (headers, chunks, compression). ``wire_dialect`` names their decoder,
+    ``wire_sizes`` the chunks in which they came, as ``claw.types.wire`` writes them.
     """
 
     step: int
@@ -158,6 +163,8 @@ class ReplyReceived(_Base, frozen=True, tag="reply_received"):
     prompt_cache: PromptCacheEvent | None = None
     served_by: str = ""
     wire: str = ""
+    wire_dialect: str = ""
+    wire_sizes: str = ""
 
     @property
     def message(self) -> AssistantMessage:
@@ -315,7 +322,13 @@ class Titled(_Base, frozen=True, tag="titled"):
 
 
 class TurnEnded(_Base, frozen=True, tag="turn_ended"):
-    """``cost`` is in US dollars, None where a price is unknown."""
+    """``cost`` is in US dollars, None where a price is unknown.
+
+    ``unheard`` is what the user said, without secrets, where it is no part of the
+    conversation: a hook blocked it, or the turn was over before. ``digest`` is chained over
+    the turn's entries, this one included, but for durations, raw bytes and this cost: by it a
+    replay knows that what it was given is what was there.
+    """
 
     turn: int
     stop_reason: StopReason
@@ -324,6 +337,8 @@ class TurnEnded(_Base, frozen=True, tag="turn_ended"):
     cost: float | None = None
     ms: int = 0
     error: Failure | None = None
+    unheard: tuple[UserBlock, ...] = ()
+    digest: str = ""
 
 
 class UnknownEntry(msgspec.Struct, frozen=True):

@@ -28,6 +28,7 @@ __all__ = [
     "ThinkingDelta",
     "ToolInputDelta",
     "ToolProgress",
+    "WireChunk",
 ]
 
 
@@ -76,6 +77,18 @@ class MessageStop(msgspec.Struct, frozen=True, omit_defaults=True):
     provider_metadata: dict[str, Any] = {}
 
 
+class WireChunk(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Bytes of the reply's body, before the events that were read from them.
+
+    Only a client that was made to record them yields any. One with a ``dialect`` has no
+    ``data``: a body begins, whose decoder has this name, and what came before was another
+    one's. They are no part of the reply: a stream of nothing else is an empty one.
+    """
+
+    data: bytes
+    dialect: str = ""
+
+
 OpaqueBlock = Opaque
 """In a stream, a block that only its provider understands."""
 
@@ -92,6 +105,7 @@ AssistantEvent = (
     | PromptCache
     | Notice
     | MessageStop
+    | WireChunk
 )
 
 

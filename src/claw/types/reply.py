@@ -16,6 +16,7 @@ from claw.types.events import (
     TextDelta,
     ThinkingDelta,
     ToolInputDelta,
+    WireChunk,
 )
 from claw.types.messages import (
     AssistantBlock,
@@ -112,7 +113,7 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
             pending.clear()
 
     for event in events:
-        saw_any = True
+        saw_any = saw_any or not isinstance(event, WireChunk)
         match event:
             case TextDelta() if stop is None:  # first what comes most often
                 if event.text:
@@ -138,7 +139,7 @@ def assemble(events: Iterable[AssistantEvent], taken: Collection[str] = ()) -> R
                 blocks.append(event)
             case TextDelta() | ToolUse() | Thinking() | RedactedThinking() | Opaque():
                 raise ProtocolViolation("the stream went on after its end")
-            case _:  # progress for the eye
+            case _:  # progress for the eye, and raw bytes
                 pass
     flush()
     if not saw_any:

@@ -49,10 +49,11 @@ from claw.types.messages import (
     text_of,
 )
 from claw.types.usage import Usage
+from claw.types.wire import total
 from claw.viewer.story import Call, Clip, Note, Point, Said, Session, Step, Trace, Turn
 from claw.viewer.texts import SHORT, Texts
 
-__all__ = ["Placed", "fold"]
+__all__ = ["Placed", "commands", "fold"]
 
 _DIFFED = 2_000  # lines; difflib's cost grows with the square
 _NO_DIGESTS = Digests("", "", "", "")
@@ -108,11 +109,12 @@ class _Telling:
         self._hooks: dict[str, str] = {}  # what each runs, by its digest
         self._first = ""  # time of the first entry
         self._at = ""
+        self._seq = 0
         self._turn_from = 0  # the turn's place in the points
         self._live: list[tuple[int, tuple[Turn, ...]]] = [(0, ())]  # turns that count, by place
 
     def add(self, record: Placed) -> None:
-        self._at = record.at
+        self._at, self._seq = record.at, record.seq
         self._first = self._first or record.at
         match record.entry:
             case SessionStarted() as entry:
@@ -190,7 +192,7 @@ class _Telling:
         parts = ("system", entry.system), ("tools", entry.tools), ("rules", entry.rules)
         found = [(name, self._texts.stored(d)) for name, d in (*parts, ("hooks", entry.hooks))]
         details = [(name, self._texts.document(text)) for name, text in found if text]
-        self._hooks.update(_commands(dict(found)["hooks"] or ""))
+        self._hooks.update(commands(dict(found)["hooks"] or ""))
         return Note("prompt", f"prompt installed ({entry.reason})", self._at, tuple(details))
 
     def _begin_turn(self, seq: int, entry: TurnStarted) -> None:
@@ -202,6 +204,10 @@ class _Telling:
         self._live.append((seq, (*self._live[-1][1], turn)))
 
     def _end_turn(self, entry: TurnEnded) -> None:
+        if entry.unheard:
+            self._tell(
+                "failure", "this did not enter the conversation", ("prompt", text_of(entry.unheard))
+            )
         turn, self._turn, self._step = self._turn, None, None
         if turn is None:
             return
@@ -211,7 +217,8 @@ class _Telling:
             failure = entry.error
             text = "\n".join(filter(None, (failure.message, failure.hint)))
             details = (("error", self._texts.clip(text)),)
-            turn.items.append(Note("failure", self._texts.line(failure.kind), self._at, details))
+            title = self._texts.line(failure.kind)
+            turn.items.append(Note("failure", title, self._at, details, self._seq))
         self._settle_cost(turn, entry)
 
     def _settle_cost(self, turn: Turn, entry: TurnEnded) -> None:
@@ -279,6 +286,8 @@ class _Telling:
             self._block(step, block)
         if (cache := entry.prompt_cache) is not None and cache.unexpected:
             self._tell("change", f"the prompt cache lost {cache.token_drop:,} tokens")
+        if entry.wire:
+            self._tell("change", f"the reply's raw bytes were kept ({total(entry.wire_sizes):,})")
 
     def _point(self, step: Step, usage: Usage, cost: float | None) -> None:
         assert self._turn is not None
@@ -290,14 +299,16 @@ class _Telling:
     def _block(self, step: Step, block: AssistantBlock) -> None:
         match block:
             case Text():
-                step.items.append(Said("assistant", self._texts.clip(block.text)))
+                step.items.append(Said("assistant", self._texts.clip(block.text), seq=self._seq))
             case Thinking(text=text) if text.strip():
-                step.items.append(Said("thinking", self._texts.clip(text)))
+                step.items.append(Said("thinking", self._texts.clip(text), seq=self._seq))
             case RedactedThinking() | Thinking():
-                step.items.append(Said("thinking", Clip("(the provider keeps it to itself)")))
+                hidden = Clip("(the provider keeps it to itself)")
+                step.items.append(Said("thinking", hidden, seq=self._seq))
             case Opaque():
-                note = Note("unknown", f"a block of {self._texts.line(block.provider)}")
-                step.items.append(replace(note, details=(("block", self._texts.json(block.raw)),)))
+                details = (("block", self._texts.json(block.raw)),)
+                title = f"a block of {self._texts.line(block.provider)}"
+                step.items.append(Note("unknown", title, self._at, details, self._seq))
             case ToolUse():
                 call = self._call(block)
                 self._calls[block.id] = call
@@ -307,6 +318,7 @@ class _Telling:
 
     def _call(self, use: ToolUse) -> Call:
         call = Call(self._texts.line(use.id), self._texts.line(use.name), "", Clip(""))
+        call.seqs.append(self._seq)
         self._fill(call, use.input)
         if use.raw_input is not None:
             call.input = self._texts.clip(use.raw_input)
@@ -321,8 +333,15 @@ class _Telling:
             shown = {key: value for key, value in input.items() if key not in _IN_CHANGE}
         call.input = self._texts.json(shown)
 
+    def _called(self, id: str) -> Call | None:
+        """The call that the entry at hand tells of."""
+        call = self._calls.get(id)
+        if call is not None:
+            call.seqs.append(self._seq)
+        return call
+
     def _intended(self, entry: ToolIntended) -> None:
-        call = self._calls.get(entry.call_id)
+        call = self._called(entry.call_id)
         if call is None:
             return
         call.begun = True
@@ -332,7 +351,7 @@ class _Telling:
             call.traces.append(Trace("change", "the input was changed before it ran"))
 
     def _decision(self, entry: DecisionMade) -> None:
-        call = self._calls.get(entry.call_id)
+        call = self._called(entry.call_id)
         if call is None:
             return
         line = self._texts.line
@@ -358,18 +377,18 @@ class _Telling:
             said += [t for t in (merged.reason, *merged.context, *merged.notices) if t]
         detail = self._texts.clip("\n".join(dict.fromkeys(said)), SHORT)
         bad = entry.outcome not in ("passed", "ok")
-        if (call := self._calls.get(entry.call_id)) is not None:
+        if (call := self._called(entry.call_id)) is not None:
             call.traces.append(Trace("hook", title, "bad" if bad else "", detail.text))
         else:
             self._note(Note("hook", title, self._at, (("said", detail),) if detail.text else ()))
 
     def _checkpoint(self, entry: Checkpointed) -> None:
-        if (call := self._calls.get(entry.call_id)) is not None:
+        if (call := self._called(entry.call_id)) is not None:
             how = "there was none" if entry.before is None else "kept as it was"
             call.traces.append(Trace("change", f"{self._texts.line(entry.path)}: {how}"))
 
     def _finished(self, entry: ToolFinished) -> None:
-        call = self._calls.get(entry.call_id)
+        call = self._called(entry.call_id)
         if call is None:
             return
         whole = self._texts.stored(entry.spilled) if entry.spilled else None
@@ -403,14 +422,14 @@ class _Telling:
     def _said(self, by: Any, content: tuple[UserBlock, ...]) -> None:
         results = "".join(text_of(b.content) for b in content if isinstance(b, ToolResult))
         body = self._texts.clip(text_of(content) + results)
-        said = Said(by, body, self._texts.pictures(content))
+        said = Said(by, body, self._texts.pictures(content), seq=self._seq)
         if self._turn is None:
             self._note(Note("unknown", f"{by}, outside of a turn", self._at, (("text", body),)))
             return
         if by == "user" and not self._turn.prompt:
             self._turn.prompt = self._texts.line(body.text, 120)
             self.session.title = self.session.title or self._turn.prompt
-        if by == "user" or self._step is None:
+        if self._step is None:
             self._turn.items.append(said)
         else:
             self._step.items.append(said)
@@ -420,6 +439,7 @@ class _Telling:
         self._note(Note(kind, self._texts.line(title), self._at, clipped))
 
     def _note(self, note: Note) -> None:
+        note = replace(note, seq=self._seq)
         if self._step is not None:
             self._step.items.append(note)
         elif self._turn is not None:
@@ -443,7 +463,7 @@ def _taken_back(item: Said | Note | Call) -> Said | Note | Call:
     return item
 
 
-def _commands(declared: str) -> dict[str, str]:
+def commands(declared: str) -> dict[str, str]:
     """What each hook runs, by its digest."""
     try:
         hooks = json.loads(declared)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 __all__ = ["Html", "joined", "plain", "tag", "text"]
 
-_VOID = frozenset({"br", "hr", "img", "input", "meta"})
+_VOID = frozenset({"br", "hr", "img", "input", "meta", "wbr"})
 
 # What moves a cursor, hides, or reorders other text: C0 and C1 controls but tab and newline,
 # bidirectional controls (https://www.unicode.org/reports/tr9/), zero-width and tag characters,

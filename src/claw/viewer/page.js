@@ -5,7 +5,8 @@
   const query = document.getElementById("query");
   const found = document.getElementById("found");
   const keys = document.getElementById("keys");
-  const steps = [...document.querySelectorAll(".step")];
+  const STOP = main.dataset.stops;
+  const stops = [...document.querySelectorAll(STOP)];
   const MOST = 5000;
 
   const reveal = (element) => {
@@ -14,23 +15,23 @@
   };
   const press = (id, act) => document.getElementById(id).addEventListener("click", act);
 
-  // -- steps
+  // -- what the keys go to: steps, or differences
 
   const current = () => {
-    const focused = document.activeElement.closest(".step");
-    if (focused) return steps.indexOf(focused);
+    const focused = document.activeElement.closest(STOP);
+    if (focused) return stops.indexOf(focused);
     const target = location.hash && document.getElementById(location.hash.slice(1));
     if (!target) return -1;
-    if (target.matches(".step")) return steps.indexOf(target);
-    const first = target.querySelector(".step");
-    return first ? steps.indexOf(first) - 1 : -1;
+    if (target.matches(STOP)) return stops.indexOf(target);
+    const before = Node.DOCUMENT_POSITION_PRECEDING;
+    return stops.findLastIndex((stop) => target.compareDocumentPosition(stop) & before);
   };
   const go = (number) => {
-    const step = steps[Math.max(0, Math.min(steps.length - 1, number))];
-    if (!step) return;
-    history.replaceState(null, "", "#" + step.id);
-    step.focus({ preventScroll: true });
-    step.scrollIntoView({ block: "start" });
+    const stop = stops[Math.max(0, Math.min(stops.length - 1, number))];
+    if (!stop) return;
+    history.replaceState(null, "", "#" + stop.id);
+    stop.focus({ preventScroll: true });
+    stop.scrollIntoView({ block: "start" });
   };
   const toggle = (area, open) => {
     const all = [...area.querySelectorAll("details")];
@@ -104,8 +105,8 @@
     const range = rangeOf(match);
     reveal(range.startContainer);
     if (window.Highlight) CSS.highlights.set("here", new Highlight(range));
-    const step = match.block.owner.closest(".step");
-    if (step && document.activeElement !== query) step.focus({ preventScroll: true });
+    const stop = match.block.owner.closest(STOP);
+    if (stop && document.activeElement !== query) stop.focus({ preventScroll: true });
     range.startContainer.parentElement.scrollIntoView({ block: "center" });
     tell();
   };
@@ -119,7 +120,10 @@
   };
   const land = () => {
     const target = document.getElementById(location.hash.slice(1));
-    if (target?.matches(".step")) target.focus({ preventScroll: true });
+    if (!target) return;
+    reveal(target);
+    target.scrollIntoView({ block: "start" });
+    if (target.matches(STOP)) target.focus({ preventScroll: true });
   };
   const axis = (button) => {
     const charts = button.closest(".charts");
@@ -157,7 +161,8 @@
   const KEYS = {
     j: () => go(current() + 1),
     k: () => go(current() - 1),
-    o: () => toggle(steps[current()] ?? main),
+    o: () => toggle(stops[current()] ?? main),
+    Enter: () => toggle(document.activeElement),
     n: () => jump(1),
     N: () => jump(-1),
     t: theme,
@@ -167,6 +172,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || keys.open) return;
     if (event.target.matches("input")) return;
+    if (event.key === "Enter" && !event.target.matches(STOP)) return;
     const act = Object.hasOwn(KEYS, event.key) && KEYS[event.key];
     if (!act) return;
     event.preventDefault();
@@ -175,7 +181,7 @@
 
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = [...main.querySelectorAll("details:not([open])")];
+    closed = [...main.querySelectorAll("details:not([open], .run, .run *, .pair .prompt)")];
     for (const each of closed) each.open = true;
   });
   addEventListener("afterprint", () => {

@@ -1,7 +1,8 @@
 """What the page tells of a session: turns, steps, calls, and what happened between them.
 
 All texts are foreign: redacted and clipped by the fold, not escaped. Times are UTC, ISO
-8601; durations are in milliseconds, costs in US dollars, None where unknown.
+8601; durations are in milliseconds, costs in US dollars, None where unknown. ``seq`` is the
+place of the entry that tells of it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Said(msgspec.Struct, frozen=True):
     body: Clip
     pictures: tuple[Picture, ...] = ()
     taken_back: bool = False
+    seq: int = 0
 
 
 NoteKind = Literal[
@@ -60,6 +62,7 @@ class Note(msgspec.Struct, frozen=True):
     title: str
     at: str = ""
     details: tuple[tuple[str, Clip], ...] = ()
+    seq: int = 0
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -74,7 +77,8 @@ class Trace(msgspec.Struct, frozen=True):
 class Call(msgspec.Struct):
     """``input`` is what it ran with, as JSON; ``asked`` what the model wanted, where another.
 
-    ``change`` is a diff in unified form. ``status`` is None while it has not ended.
+    ``change`` is a diff in unified form. ``status`` is None while it has not ended. ``seqs``
+    are the places of all that was told of it.
     """
 
     id: str
@@ -89,6 +93,7 @@ class Call(msgspec.Struct):
     result: Clip = Clip("")
     pictures: tuple[Picture, ...] = ()
     traces: list[Trace] = []
+    seqs: list[int] = []
 
 
 class Step(msgspec.Struct):
@@ -155,6 +160,15 @@ class Session(msgspec.Struct):
     @property
     def steps(self) -> list[Step]:
         return [step for turn in self.turns for step in turn.steps]
+
+    @property
+    def told(self) -> list[Said | Note | Call]:
+        """All that stands in it, in order."""
+        found: list[Said | Note | Call] = []
+        for item in self.items:
+            for part in item.items if isinstance(item, Turn) else [item]:
+                found += part.items if isinstance(part, Step) else [part]
+        return found
 
     @property
     def calls(self) -> list[Call]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claw.errors import ConfigError, ContextOverflow, ModelError, ModelUnavailable, RequestRejected
+from claw.models.script_files import load_script
 from claw.models.scripted import (
     Cut,
     Fails,
@@ -18,7 +19,6 @@ from claw.models.scripted import (
     calls,
     cut,
     fails,
-    load_script,
     raw,
     refuses,
     says,
@@ -209,7 +209,7 @@ def test_a_script_file_is_read(tmp_path):
     plain, called, cut_at_end, cut_early, failed, full = load_script(str(path))
     assert plain == says("plain")
     assert called == calls(ToolUse("", "Read", {"a": 1}), text="t", usage=Usage(3))
-    assert cut_at_end == cut("half")
+    assert cut_at_end == Reply((Text("half"),), complete=False)
     assert cut_early == Cut(says("half"), 2)
     assert isinstance(failed, Fails)
     assert isinstance(failed.error, ModelUnavailable)
@@ -223,7 +223,12 @@ def test_a_script_file_is_read(tmp_path):
     ("text", "complaint"),
     [
         ('["a",\n "b"', r"script\.json:2:5: not JSON"),
-        ('{"text": "a"}', r"Expected `array`"),
+        ('"a"', r"Expected `array`"),
+        ('{"text": "a"}', r"unknown field `text`"),
+        ('{"replies": []}', r"missing required field `schema`"),
+        ('{"schema": 1, "replies": [], "x": 1}', r"unknown field `x`"),
+        ('{"schema": 2, "replies": 7}', r"recorded by a newer claw: its schema is 2"),
+        ('[{"text": "a", "blocks": [{"type": "text", "text": "b"}]}]', r"instead of .*\$\[0\]"),
         ('[{"txt": "a"}]', r"unknown field `txt` - at `\$\[0\]`"),
         ('["a", {"calls": [{"input": {}}]}]', r"`name` - at `\$\[1\]\.calls\[0\]`"),
         ('[{"calls": [{"name": "Read", "input": 3}]}]', r"at `\$\[0\]\.calls\[0\]\.input`"),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw.models.surrogates import Rejoin, mend
 from claw.models.tool_input import parse_input
+from claw.types.surrogates import Rejoin, mend
 
 
 @pytest.mark.parametrize(

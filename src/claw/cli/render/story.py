@@ -12,7 +12,7 @@ import msgspec
 from claw.cli.render.activity import headline
 from claw.cli.render.calls import Calls
 from claw.cli.style import Paint, harmless
-from claw.cli.times import local_time
+from claw.cli.times import local_time, world_time
 from claw.sessions.record import Record
 from claw.types.entries import (
     Compacted,
@@ -88,7 +88,7 @@ def as_markdown(passages: Iterable[Passage]) -> Iterator[str]:
     for passage in passages:
         match passage:
             case Passage(kind="turn"):
-                yield f"## Turn {passage.turn}\n\n_{local_time(passage.at)}_"
+                yield f"## Turn {passage.turn}\n\n_{world_time(passage.at)}_"
             case Passage(kind="user"):
                 yield "\n".join(f"> {line}".rstrip() for line in _lines(passage.text))
             case Passage(kind="assistant"):
@@ -140,6 +140,9 @@ class _Teller:
                 yield Passage("turn", turn=entry.turn, at=record.at)
             case UserMessaged() | Steered(source="user"):
                 yield Passage("user", _said(entry.content))
+            case TurnEnded(unheard=content) if content:
+                yield Passage("user", _said(content))
+                yield Passage("note", _unheard(entry))
             case Rewound():
                 yield Passage("note", self._rewound(entry))
             case _ if text := _note(entry):
@@ -190,6 +193,11 @@ def _note(entry: object) -> str:
             return f"from here on this is session {entry.session_id}, a copy of {original}"
         case _:
             return ""
+
+
+def _unheard(ended: TurnEnded) -> str:
+    told = _note(ended)
+    return f"this did not enter the conversation; {told}" if told else "this was not heard"
 
 
 def _said(content: tuple[UserBlock, ...]) -> str:

@@ -25,6 +25,7 @@ class AnthropicClient(WireClient):
     ``max_output`` is in tokens, None where unknown.
     """
 
+    dialect = "anthropic"
     optional = ("cache_control", "output_config", "thinking")
 
     def __init__(
@@ -40,6 +41,7 @@ class AnthropicClient(WireClient):
         provider: str = "anthropic",
         blobs_get: BlobsGet = no_blobs,
         sells: tuple[str, ...] = ("",),
+        record_wire: bool = False,
     ) -> None:
         base = base_url.partition("?")[0].rstrip("/")
         super().__init__(
@@ -51,6 +53,7 @@ class AnthropicClient(WireClient):
             provider=provider,
             blobs_get=blobs_get,
             sells=sells,
+            record_wire=record_wire,
         )
         self._api_key, self._token = api_key.strip(), auth_token.strip()
         half = window // 2 if window else None  # more would leave no room for the question

@@ -9,7 +9,6 @@ from claw.errors import ProtocolViolation
 from claw.models.classify import classify_event
 from claw.models.dialect import events_by, events_of
 from claw.models.payloads import DONE, Payload, Payloads
-from claw.models.surrogates import Rejoin, mend, mend_all
 from claw.models.tool_input import parse_input
 from claw.models.usage_tally import count, estimated, nothing_sent
 from claw.types.events import (
@@ -22,6 +21,7 @@ from claw.types.events import (
 )
 from claw.types.messages import Opaque, RedactedThinking, Thinking, ToolUse
 from claw.types.reply import FINAL
+from claw.types.surrogates import Rejoin, mend, mend_all
 from claw.types.usage import Usage
 
 __all__ = ["CITATIONS", "PROVIDER", "AnthropicDecoder"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from claw.models.surrogates import mend
 from claw.models.tool_input import parse_input
 from claw.models.wire_text import to_bytes
 from claw.types.messages import ToolUse
+from claw.types.surrogates import mend
 
 __all__ = ["Calls"]
 

@@ -22,6 +22,7 @@ __all__ = ["OpenAIChatClient"]
 class OpenAIChatClient(WireClient):
     """``base_url`` goes up to and including ``/v1``."""
 
+    dialect = "openai-chat"
     optional = ("stream_options", "max_completion_tokens", "max_tokens", "reasoning_effort")
 
     def __init__(
@@ -36,6 +37,7 @@ class OpenAIChatClient(WireClient):
         quirks: frozenset[str] = frozenset(),
         blobs_get: BlobsGet = no_blobs,
         sells: tuple[str, ...] = ("",),
+        record_wire: bool = False,
     ) -> None:
         super().__init__(
             transport,
@@ -46,6 +48,7 @@ class OpenAIChatClient(WireClient):
             provider=provider,
             blobs_get=blobs_get,
             sells=sells,
+            record_wire=record_wire,
         )
         self._quirks = quirks
 

@@ -10,7 +10,6 @@ from claw.models.classify import classify_event
 from claw.models.dialect import events_by, events_of
 from claw.models.openai_chat.calls import Calls
 from claw.models.payloads import DONE, Payload, Payloads
-from claw.models.surrogates import Rejoin, mend, mend_all
 from claw.models.usage_tally import estimated, nothing_sent, openai_usage
 from claw.types.events import (
     AssistantEvent,
@@ -22,6 +21,7 @@ from claw.types.events import (
 )
 from claw.types.messages import Thinking
 from claw.types.reply import FINAL
+from claw.types.surrogates import Rejoin, mend, mend_all
 from claw.types.usage import Usage
 
 __all__ = ["ChatDecoder"]

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from claw.models.dialect import SCHEMA_CHAT
 from claw.models.openai_chat.client import OpenAIChatClient
-from claw.models.schema_tools import SchemaDecoder, plain_message, plain_system, reply_schema
+from claw.models.schema_tools import plain_message, plain_system, reply_schema, schema_decoder
 from claw.models.wire_text import Memo
 from claw.types.events import AssistantEvent, MessageStop
-from claw.types.messages import AssistantMessage
 from claw.types.request import Request
 
 __all__ = ["SchemaChatClient"]
@@ -20,6 +20,7 @@ __all__ = ["SchemaChatClient"]
 class SchemaChatClient(OpenAIChatClient):
     """Takes and gives ordinary calls; the server sees none. Arguments as of its parent."""
 
+    dialect = SCHEMA_CHAT
     _plain: Memo | None = None
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -45,8 +46,7 @@ class SchemaChatClient(OpenAIChatClient):
         return Request(system, tuple(messages), (), request.sampling)
 
     async def stream(self, request: Request) -> AsyncGenerator[AssistantEvent, None]:
-        said = (m for m in request.messages if isinstance(m, AssistantMessage))
-        decoder = SchemaDecoder(sum(len(m.tool_calls) for m in said))
+        decoder = schema_decoder(request)
         stopped = not request.tools
         async with aclosing(super().stream(request)) as events:
             async for event in events:

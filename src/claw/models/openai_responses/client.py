@@ -22,6 +22,7 @@ __all__ = ["OpenAIResponsesClient"]
 class OpenAIResponsesClient(WireClient):
     """``base_url`` goes up to and including ``/v1``."""
 
+    dialect = "openai-responses"
     optional = ("include", "max_output_tokens", "parallel_tool_calls", "reasoning", "store")
 
     def __init__(
@@ -35,6 +36,7 @@ class OpenAIResponsesClient(WireClient):
         provider: str = "openai",
         blobs_get: BlobsGet = no_blobs,
         sells: tuple[str, ...] = ("",),
+        record_wire: bool = False,
     ) -> None:
         super().__init__(
             transport,
@@ -45,6 +47,7 @@ class OpenAIResponsesClient(WireClient):
             provider=provider,
             blobs_get=blobs_get,
             sells=sells,
+            record_wire=record_wire,
         )
 
     def _body(self, request: Request) -> dict[str, Any]:

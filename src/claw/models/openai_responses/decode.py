@@ -11,7 +11,6 @@ from claw.models.classify import classify_event
 from claw.models.dialect import events_by, events_of
 from claw.models.openai_responses.items import Item, Items, kind_of
 from claw.models.payloads import DONE, Payload, Payloads
-from claw.models.surrogates import mend, mend_all
 from claw.models.tool_input import parse_input
 from claw.models.usage_tally import estimated, nothing_sent, openai_usage
 from claw.types.events import (
@@ -23,6 +22,7 @@ from claw.types.events import (
     ToolInputDelta,
 )
 from claw.types.messages import Opaque, Thinking, ToolUse
+from claw.types.surrogates import mend, mend_all
 from claw.types.usage import Usage
 
 __all__ = ["CALL_FIELDS", "MESSAGE", "PROVIDER", "ResponsesDecoder"]

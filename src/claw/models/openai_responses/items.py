@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from claw.models.surrogates import Rejoin, mend
 from claw.types.events import AssistantEvent
+from claw.types.surrogates import Rejoin, mend
 
 __all__ = ["Item", "Items", "Part", "kind_of"]
 

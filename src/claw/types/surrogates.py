@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Rejoin", "mend", "mend_all"]
+import msgspec
+
+from claw.types.texts import each_text
+
+__all__ = ["Rejoin", "mend", "mend_all", "whole"]
+
+T = TypeVar("T")
 
 
 def mend(text: str) -> str:
@@ -20,15 +26,19 @@ def mend(text: str) -> str:
 
 def mend_all(value: Any) -> Any:
     """``mend`` every string in a JSON value, keys too."""
-    match value:
-        case str():
-            return mend(value)
-        case dict():
-            return {mend(str(k)): mend_all(v) for k, v in value.items()}
-        case list() | tuple():
-            return [mend_all(item) for item in value]
-        case _:
-            return value
+    return each_text(value, mend)
+
+
+def whole(value: T, kind: Any) -> T:
+    """The value itself where UTF-8 can spell it, else one of this kind with mended texts."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        mended: T = msgspec.convert(mend_all(msgspec.to_builtins(value)), kind)
+        return mended
+    except (RecursionError, OverflowError):  # what no journal takes: it says so itself
+        return value
+    return value
 
 
 class Rejoin:

@@ -1,0 +1,250 @@
+"""The pytest plugin, as the tests of another package use it: in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from claw.testing import ServerReply, StrictServer, calls, says
+
+TEST = """
+FILES = {"notes.md": "hello"}
+
+def test_notes(claw_session, recorded_model):
+    run = claw_session(recorded_model("recordings/notes.json"), files=FILES)
+    summary = run.turn("what do the notes say?")
+    assert "hello" in run.results(summary)[0]
+"""
+
+
+def a_package(folder: Path, test: str, **files: str) -> Path:
+    """A folder with one test file, and goldens beside it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "test_it.py").write_text(test)
+    (folder / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
+    for name, text in files.items():
+        (folder / f"{name}.json").write_text(text)
+    return folder
+
+
+async def run_tests(folder: Path, *args: str, **env: str) -> tuple[int, str]:
+    """Exit code and output of pytest there; nothing of this process's environment."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "pytest", "-p", "claw.testing.plugin", "-q", "-rA", *args),
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "COLUMNS": "200", **env},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+async def record(
+    folder: Path, script: Sequence[ServerReply], *args: str, check: bool = True
+) -> tuple[int, str]:
+    """Run the tests with a model that plays this script."""
+    async with StrictServer(script, check=check, extends=False) as server:
+        return await run_tests(
+            folder,
+            "--claw-record",
+            *args,
+            ANTHROPIC_API_KEY="value-of-the-key",
+            ANTHROPIC_BASE_URL=server.base_url,
+            CLAW_MODEL="some-model",
+        )
+
+
+def looks() -> list[ServerReply]:
+    return [calls(("Read", {"file_path": "notes.md"})), says("They say hello.")]
+
+
+async def test_record_once_then_play_elsewhere_without_a_model(tmp_path):
+    here = a_package(tmp_path / "here", TEST)
+    code, output = await run_tests(here)
+    assert code == 1
+    assert "there is no recording" in output
+    assert "Run this test once with `--claw-record`" in output
+
+    code, output = await run_tests(here, "--claw-record")
+    assert code == 1
+    assert "no model is configured" in output
+    assert "CLAW_MODEL=offline" in output
+    assert not (here / "recordings").exists()
+
+    code, output = await record(here, looks())
+    assert code == 0, output
+    there = a_package(tmp_path / "there/deeper", TEST)
+    (here / "recordings").rename(there / "recordings")
+    code, output = await run_tests(there, LC_ALL="C", TZ="Asia/Tokyo", PYTHONHASHSEED="7")
+    assert code == 0, output
+
+    (there / "test_it.py").write_text(TEST.replace("hello", "hallo"))
+    code, output = await run_tests(there)
+    assert code == 1
+    assert "notes.json: request 2 is not the recorded one: the result of `Read`, call" in output
+    assert "-      1\thello\n" in output.replace("E       ", "")
+    assert "src/claw" not in output  # the test's line and the words, none of our frames
+
+
+async def test_a_test_that_fails_records_nothing(tmp_path):
+    failing = TEST.replace('"hello" in', '"never" in')
+    folder = a_package(tmp_path, failing)
+    code, output = await record(folder, looks())
+    assert code == 1
+    assert "never" in output
+    assert "ERROR" not in output
+    assert not (folder / "recordings").exists()
+
+
+async def test_an_unused_reply_fails_a_test_that_passes(tmp_path):
+    folder = a_package(tmp_path, TEST.replace("recordings/", ""))
+    lines = [{"calls": [{"name": "Read", "input": {"file_path": "notes.md"}}]}, "Hello.", "More."]
+    (folder / "notes.json").write_text(json.dumps({"schema": 1, "replies": lines}))
+    code, output = await run_tests(folder)
+    assert code == 1
+    assert "notes.json: 1 of 3 recorded replies were never asked for" in output
+    assert "During handling" not in output
+
+
+async def test_two_tests_do_not_write_into_one_recording(tmp_path):
+    folder = a_package(tmp_path, TEST + TEST.replace("test_notes", "test_others"))
+    code, output = await record(folder, looks())
+    assert code == 1
+    assert "test_it.py::test_notes is recorded in notes.json already" in output
+    assert (folder / "recordings/notes.json").exists()
+
+
+async def test_the_model_is_the_one_of_the_developer_whatever_a_test_isolates(tmp_path):
+    isolates = """
+import pytest
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+"""
+    folder = a_package(tmp_path, isolates + TEST)
+    code, output = await record(folder, looks())
+    assert code == 0, output
+    assert "value-of-the-key" not in (folder / "recordings/notes.json").read_text()
+
+
+async def test_tests_with_an_event_loop_use_the_harness(tmp_path):
+    test = """
+from claw.testing import Harness, says
+
+async def test_async(tmp_path, recorded_model):
+    async with Harness(tmp_path, recorded_model("notes.json"), files={"notes.md": "hello"}) as run:
+        assert (await run.turn("what do the notes say?")).iterations == 2
+
+async def test_session_in_a_loop(claw_session):
+    claw_session([says("hi")])
+
+def test_a_loop_of_its_own(claw_session):
+    assert claw_session([says("hi")]).turn("hi").iterations == 1
+
+async def test_the_loop_is_still_there():
+    pass
+"""
+    folder = a_package(tmp_path, test)
+    code, output = await record(folder, looks())
+    assert code == 1
+    assert (folder / "notes.json").exists()
+    assert "3 passed" in output
+    assert "in an async test use `claw.testing.Harness`" in output
+    assert "never awaited" not in output
+
+
+async def test_several_processes(tmp_path):
+    pytest.importorskip("xdist")
+    tests = TEST.replace(
+        "def test_notes(", "@pytest.mark.parametrize('n', '123')\ndef test_notes(n, "
+    )
+    folder = a_package(tmp_path, f"import pytest\n{tests}")
+    (folder / "recordings").mkdir()
+    look = {"calls": [{"name": "Read", "input": {"file_path": "notes.md"}}]}
+    recording = {"schema": 1, "replies": [look, "Hello."]}
+    (folder / "recordings/notes.json").write_text(json.dumps(recording))
+    code, output = await run_tests(folder, "-n", "2")
+    assert code == 0, output
+    assert "3 passed" in output
+
+
+CONTRACT = """
+from claw.testing import calls, says
+
+def test_contract(claw_session, assert_trajectory):
+    run = claw_session([calls(("Read", {"file_path": "a"})), says("done")], files={"a": ""})
+    run.turn("look")
+    assert_trajectory(run, "kept.json", match="contract")
+"""
+
+
+async def test_a_contract_is_read_from_beside_the_test(tmp_path):
+    """Each test its own contract, one process for all."""
+    contracts = {
+        "good": ('{"must_call": ["Read"], "never_call": ["Bash"], "max_steps": 2}', ""),
+        "broken": ('{"must_call": ["Grep"]}', "not as broken.json demands:"),
+        "misspelt": ('{"must_cal": []}', "misspelt.json: Object contains unknown field `must_cal`"),
+        "empty": ("", "empty.json: Input data was truncated"),
+    }
+    tests = [CONTRACT.replace("kept", k).replace("test_contract", f"test_{k}") for k in contracts]
+    files = {name: text for name, (text, _) in contracts.items()}
+    missing = CONTRACT.replace("kept", "missing")
+    code, output = await run_tests(a_package(tmp_path, missing + "".join(tests), **files))
+    assert code == 1
+    assert "1 passed" in output
+    assert "PASSED test_it.py::test_good" in output
+    for _, words in contracts.values():
+        assert words in output
+    assert "missing.json: No such file" in output
+    assert "msgspec" not in output
+
+
+async def test_goldens_are_rewritten_by_one_flag(tmp_path):
+    exact = CONTRACT.replace(', match="contract"', "")
+    folder = a_package(tmp_path, exact)
+    code, output = await run_tests(folder)
+    assert code == 1
+    assert "no golden file kept.json: run with --claw-update" in output
+    assert (await run_tests(folder, "--claw-update"))[0] == 0
+    whole = (folder / "kept.json").read_text()
+    assert (await run_tests(folder))[0] == 0
+
+    (folder / "test_it.py").write_text(exact.replace("done", "finished"))
+    code, output = await run_tests(folder)
+    assert code == 1
+    assert re.search(r'^E +- +"text": "done"\n', output, re.MULTILINE)
+    assert re.search(r'^E +\+ +"text": "finished"\n', output, re.MULTILINE)
+
+    (folder / "test_it.py").write_text(exact)
+    (folder / "kept.json").write_bytes(b"\xff{ not json")
+    code, output = await run_tests(folder)
+    assert code == 1
+    assert "not as in kept.json (--claw-update rewrites it)" in output
+    assert (await run_tests(folder, "--claw-update"))[0] == 0
+    assert (folder / "kept.json").read_text() == whole
+
+
+async def test_the_examples_of_the_documents_are_true(tmp_path):
+    project = Path(__file__).parents[3]
+    text = (project / "README.md").read_text() + (project / "docs/testing.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    examples = [block for block in blocks if "(claw_session, " in block]
+    folder = a_package(tmp_path, "")
+    for number, example in enumerate(examples):
+        (folder / f"test_example_{number}.py").write_text(example)
+    code, output = await record(folder, looks())
+    assert code == 0, output
+    assert f"{len(examples)} passed" in output
+    code, output = await run_tests(folder)
+    assert code == 0, output
