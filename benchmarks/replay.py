@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from claw.app import Lent, Wishes, furnish
+from claw.app.furnish import furnish
+from claw.app.wishes import Lent, Wishes
 from claw.engine.replaying import replay
 from claw.testing import FakeTool, ScriptedModel, calls, says
 

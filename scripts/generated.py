@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from claw.cli.main import claw
+from claw.cli.commands import claw
 from claw.config.settings import WITHOUT_EFFECT, settings_schema
 from claw.tools.arguments import input_schema
 from claw.tools.bash import BashArguments

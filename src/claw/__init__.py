@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from claw.app import open_conversation as open
-    from claw.app import run
+    from claw.app.furnish import open_conversation as open
+    from claw.app.furnish import run
     from claw.engine.bootstrap import RuntimeSession, bootstrap_session
     from claw.engine.query_engine import QueryEngine, QueryEngineConfig
     from claw.engine.replaying import replay
@@ -68,10 +68,10 @@ _HOMES = {
     "bootstrap_session": ("claw.engine.bootstrap", "bootstrap_session"),
     "final_assistant_text": ("claw.types.results", "final_assistant_text"),
     "load_session": ("claw.engine.store", "load_session"),
-    "open": ("claw.app", "open_conversation"),
+    "open": ("claw.app.furnish", "open_conversation"),
     "replay": ("claw.engine.replaying", "replay"),
     "route_prompt": ("claw.routing", "route_prompt"),
-    "run": ("claw.app", "run"),
+    "run": ("claw.app.furnish", "run"),
     "run_turn_loop": ("claw.engine.turn_loop", "run_turn_loop"),
 }
 

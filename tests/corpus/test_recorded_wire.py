@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from claw.app import Lent, Wishes, furnish
+from claw.app.furnish import furnish
+from claw.app.wishes import Lent, Wishes
 from claw.engine.replaying import replay_session
 from claw.models.http import HttpRequest, HttpResponse
 from claw.testing import FakeClock

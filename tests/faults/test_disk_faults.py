@@ -8,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from claw.app import House, Lent, Wishes, furnish
+from claw.app.furnish import House, furnish
+from claw.app.wishes import Lent, Wishes
 from claw.errors import SessionError
 from claw.models.scripted import PlainReply, ScriptedModel, calls, says
 from claw.ports import Disk

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from claw.app import Lent, Wishes, furnish
+from claw.app.furnish import furnish
+from claw.app.wishes import Lent, Wishes
 from claw.engine.live import Live
 from claw.engine.replaying import replay_session
 from claw.errors import ModelUnavailable, SessionError

@@ -16,7 +16,7 @@ def test_public_names_resolve_and_are_sorted() -> None:
 
 def test_no_public_name_is_hidden_by_a_module() -> None:
     code = (
-        "import claw.app, claw.cli.main, claw.engine.replaying, claw.testing, claw; "
+        "import claw.app.furnish, claw.cli.main, claw.engine.replaying, claw.testing, claw; "
         "print([n for n in claw.__all__ if type(getattr(claw, n)).__name__ == 'module'])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

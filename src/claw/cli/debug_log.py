@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from claw.app import House
+from claw.app.furnish import House
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen
 from claw.config.paths import make_private

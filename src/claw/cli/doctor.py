@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from claw.app import choose_model
+from claw.app.connecting import choose_model
 from claw.cli.config_command import load_as_given
 from claw.cli.hiding import hide_login, hider
 from claw.cli.models_command import HOW_TO_USE_ONE, described

@@ -13,7 +13,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import Wishes
+from claw.app.wishes import Wishes
 from claw.cli.launch import refuse_broad, wishes_of
 from claw.cli.place import working_directory
 from claw.cli.render.activity import show_notice

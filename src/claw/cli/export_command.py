@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from claw.app import secrets_of
+from claw.app.configured import secrets_of
 from claw.cli.config_command import load_as_given
 from claw.cli.render.activity import show_labelled
 from claw.cli.render.story import as_markdown, story

@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from claw.app import Wishes, split_names
+from claw.app.connecting import split_names
+from claw.app.wishes import Wishes
 from claw.cli.asking import confirmed
 from claw.cli.oneshot import AnswerCheck, Form, run_one_shot
 from claw.cli.place import working_directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from claw.app import House
+from claw.app.furnish import House
 from claw.cli.interrupts import Interrupts
 from claw.cli.render.activity import Activity, Warnings, show_failure
 from claw.cli.render.outcome import failure

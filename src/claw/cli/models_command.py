@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from claw.app import profiles
+from claw.app.connecting import profiles
 from claw.cli.config_command import load_as_given
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen

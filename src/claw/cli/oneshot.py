@@ -8,7 +8,8 @@ from typing import Any, Literal, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import House, Wishes, furnish
+from claw.app.furnish import House, furnish
+from claw.app.wishes import Wishes
 from claw.cli.approve import TerminalApprover, terminal_to_ask_on
 from claw.cli.debug_log import start_debug_log
 from claw.cli.interrupts import Interrupts

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from claw.app import House, Wishes, furnish
+from claw.app.furnish import House, furnish
+from claw.app.wishes import Wishes
 from claw.cli.approve import TerminalApprover
 from claw.cli.asking import asked
 from claw.cli.debug_log import start_debug_log

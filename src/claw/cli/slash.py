@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from claw.app import House
+from claw.app.furnish import House
 from claw.cli.going_back import WHAT, last_of, restored, turn_list
 from claw.cli.render.story import as_text, story
 from claw.cli.screen import Screen

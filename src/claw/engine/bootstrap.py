@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from claw.app import Wishes
+from claw.app.wishes import Wishes
 from claw.engine.history import HistoryLog
 from claw.engine.query_engine import QueryEngine
 from claw.engine.turn_loop import names_by_kind, registry_of

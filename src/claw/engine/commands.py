@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from claw.app import House
+from claw.app.furnish import House
 from claw.types.commands import CommandSpec
 from claw.types.permissions import MODE_ALIASES, MODES
 

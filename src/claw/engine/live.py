@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from claw.app import Today, Wishes, today
+from claw.app.today import Today, today
+from claw.app.wishes import Wishes
 from claw.errors import ConfigError
 from claw.policy.hooks.runner import CommandHooks
 from claw.ports import Blobs, HookRunner, Tool, ToolCall, ToolSet, Workspace

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import House, Lent, Wishes, furnish
+from claw.app.furnish import House, furnish
+from claw.app.wishes import Lent, Wishes
 from claw.config.paths import home_directory
 from claw.engine.commands import execute
 from claw.engine.lent import FixedIds, PortableModel, StillClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from claw.app import House
+from claw.app.furnish import House
 from claw.config.paths import home_directory
 from claw.engine.commands import COMMANDS
 from claw.errors import ConfigError, ToolFailed

@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import Today
+from claw.app.today import Today
 from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
 from claw.engine.structured import KIND
 from claw.errors import ConfigError, SessionError, SessionNotFound

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from claw.app import Wishes
+from claw.app.wishes import Wishes
 from claw.engine.lent import portable
 from claw.engine.query_engine import QueryEngine, QueryEngineConfig
 from claw.engine.registry import builtin_registry, live_registry

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import House, Lent, Wishes, furnish
+from claw.app.furnish import House, furnish
+from claw.app.wishes import Lent, Wishes
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import Approver, Clock, ModelClient, Tool
 from claw.recordings.trajectory import trajectory
@@ -42,7 +43,7 @@ class Harness:
     ``model`` is a script, a ``Recording`` or any client. ``files`` are written to the workspace
     first; ``settings`` become the user's settings file; ``tools`` are offered besides claw's
     own, of which ``only`` names those to offer; ``wishes`` are the other fields of
-    ``claw.app.Wishes`` (``mode``, ``allow``, ...).
+    ``claw.app.wishes.Wishes`` (``mode``, ``allow``, ...).
     """
 
     def __init__(

@@ -27,7 +27,8 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from claw.app import choose_model, connect, secrets_of
+from claw.app.configured import secrets_of
+from claw.app.connecting import choose_model, connect
 from claw.config.load import load_settings
 from claw.errors import AuthenticationFailed, ConfigError, ModelError, ProtocolViolation
 from claw.models.estimate import estimate_request

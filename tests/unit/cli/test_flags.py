@@ -7,9 +7,9 @@ from typing import Any
 import click
 import pytest
 
-from claw.app import Wishes
+from claw.app.wishes import Wishes
+from claw.cli.commands import claw
 from claw.cli.launch import wishes_of
-from claw.cli.main import claw
 from claw.errors import ConfigError
 
 
