@@ -56,7 +56,7 @@ class Opened(msgspec.Struct, frozen=True):
 def open_session(
     wishes: Wishes, home: str, cwd: str, *, clock: Clock, ids: Ids, disk: Disk
 ) -> Opened:
-    """The session that is wished for; nothing is written. Raises ``SessionError``."""
+    """The session that is wished for. Only a fork is written at once. Raises ``SessionError``."""
     found = None if wishes.session is None else find(home, cwd, wishes.session)
     if found is not None and not wishes.fork:
         return _resume(found, cwd, clock, disk)
