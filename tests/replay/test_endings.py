@@ -14,7 +14,13 @@ from msgspec.structs import replace
 from claw.engine.query_engine import QueryEngine, QueryEngineConfig
 from claw.engine.replaying import replay, replay_session
 from claw.engine.store import load_session
-from claw.errors import ContextOverflow, ModelUnavailable, OutputLimitTooHigh
+from claw.errors import (
+    AuthenticationFailed,
+    ContextOverflow,
+    ModelError,
+    ModelUnavailable,
+    OutputLimitTooHigh,
+)
 from claw.models.fallback import FallbackModel, Link
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.runtime.limits import MaxCost, MaxTokens
@@ -38,6 +44,7 @@ from claw.types.entries import (
     Interrupted,
     KnownEntry,
     ModelChanged,
+    RecoveryFailed,
     ReplyReceived,
     Retried,
     Steered,
@@ -549,3 +556,47 @@ async def test_a_call_that_could_not_be_read_and_then_an_end(
     whole = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(whole[: at + 2]))
     (await replay_session(str(path))).check()
+
+
+@pytest.mark.parametrize("then", [AuthenticationFailed("no key"), ContextOverflow("longer")])
+async def test_room_that_was_made_for_nothing(tmp_path: Path, then: ModelError):
+    overflow = ContextOverflow("too long", hint="Start anew.")
+    script: list[Any] = [calls(("Long", {"at": 1})), calls(("Look", {"at": 1})), fails(overflow)]
+    model = ScriptedModel([*script, *[fails(then)] * 4], strict=False)
+    async with Harness(tmp_path, model, tools=(LOOK, LONG)) as run:
+        await run.turn("go")
+        (failed,) = (e for e in run.entries if isinstance(e, RecoveryFailed))
+        assert failed.error == "too long"
+    await same(run)
+
+
+async def test_an_interrupt_right_after_room_was_made(tmp_path: Path):
+    script: list[Any] = [
+        calls(("Long", {"at": 1})),
+        calls(("Look", {"at": 1})),
+        fails(ContextOverflow("too long")),
+        says("never"),
+    ]
+    async with Harness(tmp_path, ScriptedModel(script, strict=False), tools=(LOOK, LONG)) as run:
+        runtime = run.house.runtime
+        runtime.listen(lambda e: runtime.interrupt() if isinstance(e, Compacted) else None)
+        assert (await run.turn("go")).stop_reason == "interrupted"
+        (failed,) = (e for e in run.entries if isinstance(e, RecoveryFailed))
+        assert (failed.rounds, failed.error) == (1, "too long")
+    await same(run)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+async def test_a_process_that_was_killed_between_a_hook_and_the_result(
+    tmp_path: Path, failing: bool
+):
+    look = FakeTool("Look", text="seen", fails=failing)
+    options: Any = {"settings": hooked("PostToolUse", "PostToolUseFailure"), "tools": (look,)}
+    script: list[Any] = [calls(("Look", {}), ("Look", {})), says("done")]
+    async with Harness(tmp_path, script, files={"hook.sh": "exit 0"}, **options) as run:
+        await run.turn("go")
+    path = journal(run)
+    lines = path.read_bytes().splitlines(keepends=True)
+    for left in range(3, len(lines)):
+        path.write_bytes(b"".join(lines[:left]))
+        (await replay_session(str(path))).check()

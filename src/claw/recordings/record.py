@@ -73,6 +73,7 @@ __all__ = [
 
 UNTOLD = "(the prompt was not on record yet)"
 _SETTLED = ("interrupted", "not_run", "outcome_unknown")
+_OVERFLOWS = ("context_overflow", "output_limit_too_high", "parameter_refused")
 _BETWEEN = (
     SessionStarted,
     PromptInstalled,
@@ -373,17 +374,18 @@ def _error(take: Take, at: int, *, heard: bool) -> Exception | None:
     entry = take.entries[at]
     if isinstance(entry, Retried):
         return _retried(take, at, entry)
-    if isinstance(entry, HookFinished | Compacted | RecoveryFailed):
+    if isinstance(entry, HookFinished | Compacted):
         return _overflow(take, at)
-    if heard:  # its calls did not run
-        while isinstance(entry, ToolFinished):
-            at += 1
-            if at == len(take.entries):
-                return None
-            entry = take.entries[at]
-    if not isinstance(entry, TurnEnded) or entry.error is None:
-        return None
-    return _fatal(take, at, entry.error)
+    # Calls of a reply that broke off did not run.
+    rest = [e for e in take.entries[at:] if not (heard and isinstance(e, ToolFinished))]
+    match rest:
+        case [TurnEnded(error=Failure() as failure)]:
+            return _fatal(take, at, failure)
+        case [RecoveryFailed(), TurnEnded(error=Failure() as failure)]:
+            return _fatal(take, at, failure)
+        case [RecoveryFailed(), *_]:
+            return _overflow(take, at)
+    return None
 
 
 def _retried(take: Take, at: int, entry: Retried) -> Exception | None:
@@ -402,7 +404,7 @@ def _retried(take: Take, at: int, entry: Retried) -> Exception | None:
 
 def _fatal(take: Take, at: int, failure: Failure) -> Exception | None:
     match failure.kind:
-        case "context_overflow" | "output_limit_too_high" | "parameter_refused":
+        case kind if kind in _OVERFLOWS:
             return _overflow(take, at)
         case "model_unavailable":
             never = float("inf")
@@ -417,13 +419,16 @@ def _fatal(take: Take, at: int, failure: Failure) -> Exception | None:
 
 def _overflow(take: Take, at: int) -> ContextOverflow:
     """The words are those with which it was given up, if it was."""
+    words = "recorded"
     for entry in take.entries[at:]:
         match entry:
             case ReplyReceived(complete=True):
                 break
-            case TurnEnded(error=Failure() as failure):
+            case RecoveryFailed(error=error):
+                words = error
+            case TurnEnded(error=Failure(kind=kind) as failure) if kind in _OVERFLOWS:
                 return ContextOverflow(failure.message, hint=failure.hint)
-    return ContextOverflow("recorded")
+    return ContextOverflow(words)
 
 
 def costs_of(take: Take) -> dict[int, float | None]:

@@ -1,15 +1,17 @@
 """Trajectories: the normalised record of a run, which golden files hold.
 
 What differs from run to run without meaning anything (durations, times, digests,
-estimated usage, the claw version) is left out; what differs from machine to machine
-(the workspace, the home, the session) is replaced by a name: ``${CWD}``,
-``${HOME}``, ``${SESSION}``, ``${BLOBS}``. The rest is the session's entries in order.
+estimated usage, the claw version) is left out, and so are the commands of hooks; what
+differs from machine to machine (the workspace, the home, the session) is replaced by a
+name: ``${CWD}``, ``${HOME}``, ``${SESSION}``, ``${BLOBS}``. The rest is the session's
+entries in order.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -51,7 +53,9 @@ def trajectory(entries: Iterable[Entry], names: Mapping[str, str]) -> dict[str, 
     return {
         "schema": SCHEMA,
         "entries": [
-            _without_estimates(plain(entry, ordered, LEFT_OUT.get(entry_kind(entry), ())))
+            _without_commands(
+                _without_estimates(plain(entry, ordered, LEFT_OUT.get(entry_kind(entry), ())))
+            )
             for entry in entries
             if not isinstance(entry, UnknownEntry)
         ],
@@ -89,6 +93,16 @@ def diff(expected: str, actual: str) -> str:
 def _without_estimates(fields: dict[str, Any]) -> dict[str, Any]:
     if fields.get("usage", {}).get("estimated"):  # it counts the machine's paths, too
         del fields["usage"]
+    return fields
+
+
+def _without_commands(fields: dict[str, Any]) -> dict[str, Any]:
+    """Hooks by their place alone: a command names the interpreter and scripts of one machine,
+    and is shortened before its paths could get names."""
+    merged = fields.get("merged") or {}
+    for said, key in ((fields, "source"), (merged, "by")):
+        if isinstance(said.get(key), str):
+            said[key] = re.sub(r"^hook `.*`", "hook", said[key], flags=re.DOTALL)
     return fields
 
 

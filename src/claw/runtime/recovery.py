@@ -66,11 +66,15 @@ class Recovery(msgspec.Struct, eq=False):
     def broken_off(self) -> None:
         """The turn ends on the way (a budget, Ctrl-C): what no reply has confirmed is undone."""
         if self.overflow is not None and self.log.state.before_recovery is not None:
-            self.log.conclude(RecoveryFailed(rounds=self.spent, error=self.overflow.message))
+            self.log.conclude(self._failed(self.overflow))
 
     async def _fail(self, overflow: ContextOverflow) -> None:
         if self.spent:
-            self.log.record(RecoveryFailed(rounds=self.spent, error=overflow.message))
+            self.log.record(self._failed(overflow))
             text = "Compacting did not help: the session is as it was before."
             self.log.tell(Notice("recovery", "warning", text))
         raise overflow
+
+    def _failed(self, overflow: ContextOverflow) -> RecoveryFailed:
+        """A server's words may quote what was sent to it: no secrets."""
+        return RecoveryFailed(self.spent, self.room.ports.redactor.clean(overflow.message))

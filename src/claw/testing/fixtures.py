@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import pytest
 
@@ -21,7 +22,7 @@ from claw.testing.flags import RECORD, UPDATE
 from claw.testing.harness import Harness
 from claw.testing.matching import broken, load_contract, structure
 from claw.testing.recording import Recording, RecordingFailed, replace_file
-from claw.testing.stash import ENVIRONMENT, PASSED, RECORDED
+from claw.testing.stash import ENVIRONMENT, PASSED
 from claw.types.entries import KnownEntry
 from claw.types.request import Request
 from claw.types.results import TurnSummary
@@ -42,10 +43,17 @@ class Session:
     def __init__(
         self, folder: Path, model: Sequence[ScriptReply] | ModelClient, options: dict[str, Any]
     ) -> None:
+        __tracebackhide__ = True
+        self.harness = Harness(folder, model, **options)
         # With a factory of its own, it leaves the loop of another plugin where it is.
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self.harness = Harness(folder, model, **options)
-        self._runner.run(self.harness.__aenter__())
+        try:
+            self._runner.run(self.harness.__aenter__())
+        except BaseException as error:
+            self._runner.close()  # nobody else will: there is no session to close
+            if isinstance(error, RecordingFailed | ClawError):
+                raise error.with_traceback(None) from None  # its words say it, not our frames
+            raise
 
     def turn(self, prompt: str) -> TurnSummary:
         """Run one turn to its end."""
@@ -98,6 +106,7 @@ def sessions(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callabl
     opened: list[Session] = []
 
     def open_session(model: Sequence[ScriptReply] | ModelClient, **options: Any) -> Session:
+        __tracebackhide__ = True
         if asyncio._get_running_loop() is not None:
             pytest.fail("in an async test use `claw.testing.Harness`, not `claw_session`")
         folder = tmp_path / f"session-{len(opened) + 1}"
@@ -119,8 +128,8 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Callable[..., Recordi
         env = request.config.stash[ENVIRONMENT]
         if records:
             _refuse_another(request, path)
-        recording = Recording(path, record=records, **{"env": env, **options})
         try:
+            recording = Recording(path, record=records, **{"env": env, **options})
             recording.open()
         except ClawError as error:
             raise _said(error) from None
@@ -158,6 +167,9 @@ def trajectories(request: pytest.FixtureRequest) -> Callable[..., None]:
 
     def check(run: HasTrajectory, name: str, match: Match = "exact") -> None:
         __tracebackhide__ = True
+        if match not in get_args(Match):
+            levels = ", ".join(f'"{level}"' for level in get_args(Match))
+            raise ValueError(f"`match` is {match!r}: it has to be one of {levels}")
         path = Path(request.path).parent / name
         if match == "contract":
             try:
@@ -186,9 +198,19 @@ def check_golden(path: Path, record: dict[str, Any], config: pytest.Config) -> N
 
 
 def _refuse_another(request: pytest.FixtureRequest, path: Path) -> None:
-    first = request.config.stash[RECORDED].setdefault(path, request.node.nodeid)
-    if first != request.node.nodeid:
-        pytest.fail(f"{first} is recorded in {path.name} already: give each test its own")
+    """The first test to name a file claims it, for all processes of this run."""
+    base = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    # A worker of xdist has a folder of its own, in one that it shares with the others.
+    shared = base.parent if hasattr(request.config, "workerinput") else base
+    claim = shared / f"claw-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}"
+    try:
+        with claim.open("x", encoding="utf-8") as file:
+            file.write(request.node.nodeid)
+    except FileExistsError:
+        # It is empty for as long as the other process has not yet written.
+        first = claim.read_text(encoding="utf-8") or "another test"
+        if first != request.node.nodeid:
+            pytest.fail(f"{first} is recorded in {path.name} already: give each test its own")
 
 
 def _passed(request: pytest.FixtureRequest) -> bool:

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from claw.app.furnish import House, furnish
 from claw.app.wishes import Lent, Wishes
+from claw.errors import ConfigError
 from claw.models.scripted import ScriptedModel, ScriptReply
 from claw.ports import Approver, Clock, ModelClient, Tool
 from claw.recordings.trajectory import trajectory
@@ -41,7 +42,8 @@ class Harness:
     """``async with Harness(tmp_path, [calls(...), says(...)]) as run: await run.turn("...")``.
 
     ``model`` is a script, a ``Recording`` or any client. ``files`` are written to the workspace
-    first; ``settings`` become the user's settings file; ``tools`` are offered besides claw's
+    first; ``settings`` become the user's settings file, and mistakes in any settings are a
+    ``ConfigError`` when the conversation opens; ``tools`` are offered besides claw's
     own, of which ``only`` names those to offer; ``wishes`` are the other fields of
     ``claw.app.wishes.Wishes`` (``mode``, ``allow``, ...).
     """
@@ -61,6 +63,11 @@ class Harness:
     ) -> None:
         self.home = folder / "home"
         self.workspace = folder / "workspace"
+        if isinstance(model, str | bytes):  # a sequence, too, but of no replies
+            raise TypeError(
+                f"`model` is the text {model!r}: it has to be a list of replies "
+                f"(`[says({model!r})]`), a recording or a client"
+            )
         scripted = ScriptedModel(model) if isinstance(model, Sequence) else model
         self.script = scripted if isinstance(scripted, ScriptedModel) else None
         self.model = CheckedModel(scripted)
@@ -69,7 +76,8 @@ class Harness:
         self._recording = model if isinstance(model, Recording) else None
         asks = self._recording is not None and self._recording.records  # a server's waits are real
         self._clock = clock or (SystemClock() if asks else FakeClock())
-        self._wishes = {**wishes, "tools": None if only is None else tuple(only)}
+        own = (tool.spec.name for tool in self._tools)
+        self._wishes = {**wishes, "tools": None if only is None else (*only, *own)}
         self._house: House | None = None
         self.workspace.mkdir(parents=True, exist_ok=True)
         (self.home / ".claw").mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -129,8 +137,13 @@ class Harness:
         self._house = await furnish(
             Wishes(**{**wishes, **self._wishes}), approver=self._approver, lent=lent
         )
-        if self._recording is not None:
-            self._recording.enter(self._places(), self._house.blobs, self._house.stack)
+        try:
+            _refuse_mistakes(self._house)
+            if self._recording is not None:
+                self._recording.enter(self._places(), self._house.blobs, self._house.stack)
+        except BaseException:
+            await self._house.close()
+            raise
         self._house.runtime.listen(self.model.heard)
         return self
 
@@ -155,3 +168,14 @@ class Harness:
         """A bare environment: nothing of the machine's own settings or keys."""
         kept = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
         return {**kept, "HOME": str(self.home)}
+
+
+def _refuse_mistakes(house: House) -> None:
+    """A rule or a hook that is not there would let a test of it pass."""
+    wrong = [
+        notice.text
+        for notice in house.notices
+        if notice.level == "warning" and notice.code in ("settings", "rule", "hook")
+    ]
+    if wrong:
+        raise ConfigError("\n".join(("the settings of this test have mistakes:", *wrong)))

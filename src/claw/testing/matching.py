@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,8 @@ def _shape(entry: dict[str, Any]) -> dict[str, Any] | None:
             made = [{"name": c["name"], "input": c["input"]} for c in _calls(entry)]
             return {"kind": "calls", "calls": made} if made else None
         case "decision_made":
-            return {key: entry[key] for key in ("kind", "decision", "source")}
+            kept = {key: entry[key] for key in ("kind", "decision")}
+            return {**kept, "source": _source(entry["source"])}
         case "tool_finished":
             return {key: entry[key] for key in ("kind", "status")}
         case "hook_finished":
@@ -90,6 +92,14 @@ def _shape(entry: dict[str, Any]) -> dict[str, Any] | None:
         case "steered" | "interrupted" | "compacted" | "mode_changed":
             return {"kind": entry["kind"]}
     return None
+
+
+def _source(text: str) -> str:
+    """Who decided, without the places of a machine: ``hook``, a rule's text, a mode."""
+    if text.startswith("hook "):
+        return "hook"
+    placed = re.fullmatch(r"(.*\)|[^\s()]+) \(.+\)", text, re.DOTALL)  # RULE (FILE:LINE)
+    return placed[1] if placed else text
 
 
 def _calls(entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from claw.testing.flags import RECORD, UPDATE
-from claw.testing.stash import ENVIRONMENT, PASSED, RECORDED
+from claw.testing.stash import ENVIRONMENT, PASSED
 
 if TYPE_CHECKING:
     from claw.models.offline.client import OfflineModel
@@ -45,7 +45,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     # Before any test isolates itself: a recording asks the model that is configured here.
     session.config.stash[ENVIRONMENT] = dict(os.environ)
-    session.config.stash[RECORDED] = {}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -114,8 +113,9 @@ def replay(tmp_path: Path) -> Callable[[str | os.PathLike[str]], Replayed]:
 def assert_trajectory(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Compares a run with a golden file beside the test: ``assert_trajectory(run, "a.json")``.
 
-    ``match="structure"`` ignores wording; with ``match="contract"`` the file is a
-    ``Contract`` that you write yourself. ``--claw-update`` rewrites the others.
+    ``match="structure"`` ignores wording, and where rules and hooks stand; with
+    ``match="contract"`` the file is a ``Contract`` that you write yourself.
+    ``--claw-update`` rewrites the others.
     """
     from claw.testing.fixtures import trajectories
 

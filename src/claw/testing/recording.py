@@ -91,7 +91,7 @@ class Recording:
     ) -> None:
         self.path = Path(path)
         self.records = record
-        self._varies = "|".join(f"(?:{pattern})" for pattern in varies)
+        self._varies = "|".join(f"(?:{_checked(pattern)})" for pattern in varies)
         self._env = dict(os.environ if env is None else env)
         self._source: _Recorded | _Recorder | None = None
         self._places: tuple[tuple[str, str], ...] = ()
@@ -99,6 +99,7 @@ class Recording:
         self._said: tuple[AssistantBlock, ...] = ()
         self._requests = 0
         self._failure: RecordingFailed | None = None
+        self._lent = False
 
     def open(self) -> None:
         """Read the file, or find the model to ask. Raises ``ConfigError``."""
@@ -122,7 +123,17 @@ class Recording:
 
     def enter(self, places: Iterable[tuple[str, str]], blobs: Blobs, stack: AsyncExitStack) -> None:
         """A conversation begins. ``places`` are its paths, each with its name (``CWD``, ...);
-        the last of a name is the one to play. ``stack`` closes what was opened."""
+        the last of a name is the one to play. ``stack`` closes what was opened.
+
+        Raises ``RecordingFailed`` while another conversation goes on: their requests would
+        get mixed up.
+        """
+        if self._lent:
+            raise RecordingFailed(
+                f"{self.path.name} is lent to another session already: one recording, one session"
+            )
+        self._lent = True
+        stack.callback(self._leave)
         self._places = tuple(places)
         self._opened.enter(blobs, stack)
 
@@ -167,6 +178,9 @@ class Recording:
     ) -> None:
         if error is None:
             self.finish()
+
+    def _leave(self) -> None:
+        self._lent = False
 
     @property
     def _opened(self) -> _Recorded | _Recorder:
@@ -310,6 +324,14 @@ class _Recorder:
             )
         text = json.dumps(msgspec.to_builtins(self.script), ensure_ascii=False, indent=1)
         replace_file(self._path, text + "\n")
+
+
+def _checked(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ConfigError(f"`varies`: {pattern!r} is no regular expression: {error}") from error
+    return pattern
 
 
 def _without(asked: Asked, varies: str) -> Asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ async def a_run(folder: Path, *script: Any, cost: float | None = None) -> dict[s
     async with Harness(folder, model, files={"a.txt": "one\n"}) as run:
         await run.turn("do it")
         return run.trajectory()
+
+
+def sources(record: dict[str, Any]) -> list[str]:
+    return [e["source"] for e in record["entries"] if e["kind"] == "decision_made"]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +79,48 @@ async def test_the_structure_ignores_wording(tmp_path):
     other = await a_run(tmp_path / "3", calls(("Read", {"file_path": "b.txt"})))
     assert one != two
     assert structure(one) == structure(two) != structure(other)
+
+
+@pytest.mark.parametrize("match", ["exact", "structure"])
+async def test_the_denial_of_a_hook_is_the_same_on_every_machine(tmp_path, match):
+    records = []
+    for machine in ("1", "another-with-a-name-that-makes-the-command-too-long-to-show"):
+        folder = tmp_path / machine
+        folder.mkdir()
+        guard = folder / "guard.py"
+        guard.write_text("import sys; print('not here', file=sys.stderr); sys.exit(2)")
+        hook = {"type": "command", "command": f"{sys.executable} {guard}"}
+        settings = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [hook]}]}}
+        async with Harness(folder, [calls(RUN), says("I see.")], settings=settings) as run:
+            await run.turn("do it")
+            record = run.trajectory()
+        records.append(record if match == "exact" else structure(record))
+    assert records[0] == records[1]
+    place = " (${HOME}/.claw/settings.json:1)" if match == "exact" else ""
+    assert sources(records[0]) == [f"hook{place}"]
+
+
+@pytest.mark.parametrize("rule", ["Bash", "Bash(rm:*)"])
+async def test_the_structure_names_a_rule_without_its_place(tmp_path, rule):
+    settings = {"permissions": {"deny": [rule]}}
+    async with Harness(tmp_path, [calls(RUN), says("I see.")], settings=settings) as run:
+        await run.turn("do it")
+        record = run.trajectory()
+    assert sources(record) == [f"{rule} (${{HOME}}/.claw/settings.json:1)"]
+    assert sources(structure(record)) == [rule]
+
+
+@pytest.mark.parametrize(
+    ("source", "kept"),
+    [
+        ("mode:default", "mode:default"),
+        ("Bash(echo (x))", "Bash(echo (x))"),  # a rule without a place
+        ("Bash(echo (x)) (/a (b)/settings.json:7)", "Bash(echo (x))"),
+    ],
+)
+def test_only_a_place_is_taken_from_a_source(source, kept):
+    entry = {"kind": "decision_made", "decision": "deny", "source": source}
+    assert sources(structure({"schema": 1, "entries": [entry]})) == [kept]
 
 
 def test_a_contract_is_read_whole(tmp_path):

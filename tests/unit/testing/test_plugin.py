@@ -123,6 +123,61 @@ async def test_two_tests_do_not_write_into_one_recording(tmp_path):
     assert (folder / "recordings/notes.json").exists()
 
 
+async def test_two_processes_do_not_write_into_one_recording(tmp_path):
+    pytest.importorskip("xdist")
+    folder = a_package(tmp_path, TEST + TEST.replace("test_notes", "test_others"))
+    # Each test on a worker of its own, whichever is the first.
+    code, output = await record(folder, [*looks(), *looks()], "-n", "2", "--dist=load", check=False)
+    assert code == 1
+    assert "is recorded in notes.json already: give each test its own" in output
+    assert "1 passed" in output
+    assert (folder / "recordings/notes.json").exists()
+    code, output = await record(folder, looks(), "-n", "2", "-k", "others")  # in another run
+    assert code == 0, output
+
+
+WRONG = """
+from claw.testing import says
+
+def test_lent_twice(claw_session, recorded_model):
+    model = recorded_model("kept.json")
+    claw_session(model)
+    claw_session(model)
+
+def test_pattern(recorded_model):
+    recorded_model("kept.json", varies=["("])
+
+def test_text(claw_session):
+    claw_session("hello")
+
+def test_settings(claw_session):
+    claw_session([], settings={"permissions": {"denny": ["Read"]}})
+"""
+
+
+async def test_wrong_use_is_said_in_words(tmp_path):
+    folder = a_package(tmp_path, WRONG, kept='{"schema": 1, "replies": ["Hi."]}')
+    code, output = await run_tests(folder)
+    assert code == 1
+    assert "4 failed" in output
+    assert "kept.json is lent to another session already: one recording, one session" in output
+    assert "`varies`: '(' is no regular expression" in output
+    assert "`model` is the text 'hello': it has to be a list of replies" in output
+    assert "denny" in output
+    assert "asyncio/runners.py" not in output
+    assert "src/claw/app" not in output
+
+
+async def test_an_unknown_level_of_matching_rewrites_nothing(tmp_path):
+    contract = '{"must_call": ["Read"]}'
+    folder = a_package(tmp_path, CONTRACT.replace('"contract"', '"Contract"'), kept=contract)
+    code, output = await run_tests(folder, "--claw-update")
+    assert code == 1
+    levels = '"exact", "structure", "contract"'
+    assert f"`match` is 'Contract': it has to be one of {levels}" in output
+    assert (folder / "kept.json").read_text() == contract
+
+
 async def test_the_model_is_the_one_of_the_developer_whatever_a_test_isolates(tmp_path):
     isolates = """
 import pytest

@@ -533,6 +533,21 @@ async def test_a_session_in_memory_is_recorded(tmp_path):
                 assert (await run.turn("read notes.md")).iterations == 2
 
 
+async def test_two_sessions_at_a_time_do_not_share_a_recording(tmp_path):
+    path = tmp_path / "a.json"
+    path.write_text('{"schema": 1, "replies": ["Hi."]}')
+    with Recording(path) as model:
+        async with Harness(tmp_path / "1", model) as run:
+            with pytest.raises(RecordingFailed, match=r"a\.json .* one recording, one session"):
+                await Harness(tmp_path / "2", model).__aenter__()
+            assert (await run.turn("hello")).iterations == 1
+
+
+def test_a_pattern_that_is_none_is_named():
+    with pytest.raises(ConfigError, match=r"`varies`: '\(' is no regular expression"):
+        Recording("a.json", varies=["fine", "("])
+
+
 async def test_it_is_lent_to_a_harness_only(tmp_path):
     path = tmp_path / "a.json"
     path.write_text('{"schema": 1, "replies": ["Hi."]}')
