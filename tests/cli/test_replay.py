@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import stat
 from pathlib import Path
 
@@ -143,4 +145,45 @@ async def test_wrong_use_says_what_is_wrong(place: Workplace, args: tuple[str, .
     await recorded(place)
     ended = await place.run("replay", *args)
     assert ended.code in (1, 2)
+    assert "error:" in ended.err
+
+
+async def until_there(path: Path) -> None:
+    for _ in range(600):
+        if path.exists():
+            return
+        await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+async def test_a_signal_ends_live_parts_and_leaves_no_copy(
+    place: Workplace, tmp_path: Path, number: signal.Signals, code: int
+):
+    await recorded(place)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    hook = {"hooks": [{"type": "command", "command": f"touch {scratch}/ran; sleep 60"}]}
+    (place.home / ".claw/settings.json").write_text(json.dumps({"hooks": {"Stop": [hook]}}))
+    process = await place.start("replay", "latest", "--live", "hooks", env={"TMPDIR": str(scratch)})
+    async with asyncio.timeout(30):
+        await until_there(scratch / "ran")
+        assert [*scratch.glob("claw-replay-*")]
+        process.send_signal(number)
+        _, err = await process.communicate()
+    assert process.returncode == code
+    assert b"Traceback" not in err
+    assert not [*scratch.glob("claw-replay-*")]
+
+
+@pytest.mark.parametrize(
+    "options", [("--live", ""), ("--live", " , "), ("--html", ""), ("--in-place",)]
+)
+async def test_an_option_that_says_nothing_is_wrong_usage(
+    place: Workplace, options: tuple[str, ...]
+):
+    await recorded(place)
+    ended = await place.run("replay", "latest", *options)
+    assert (ended.code, ended.out) == (2, "")
     assert "error:" in ended.err

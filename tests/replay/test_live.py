@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from claw.engine.replaying import Live, replay_session
+from claw.errors import ConfigError
 from claw.recordings.verify import Difference, Replayed
 from claw.testing import Harness, calls, says
-from tests.replay.recordings import hooked, journal
+from claw.types.entries import Checkpointed
+from tests.replay.recordings import changed, hooked, journal
 
 
 def live(run: Harness, *parts: Any, **options: Any) -> Live:
@@ -142,3 +145,65 @@ async def test_secrets_that_tools_print_are_left_out_as_they_were(tmp_path: Path
     async with Harness(tmp_path, script, settings=settings, mode="bypassPermissions") as run:
         await run.turn("go")
         (await judged(run, "tools")).check()
+
+
+async def edited(folder: Path, path: str, **options: Any) -> Harness:
+    script: list[Any] = [
+        calls(("Read", {"file_path": path})),
+        calls(("Edit", {"file_path": path, "old_string": "one", "new_string": "two"})),
+        says("done"),
+    ]
+    async with Harness(folder, script, mode="bypassPermissions", **options) as run:
+        await run.turn("go")
+    return run
+
+
+@pytest.mark.parametrize("where", ["link/out.txt", "{outside}/out.txt"])
+async def test_live_tools_change_nothing_beside_the_copy(tmp_path: Path, where: str):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "out.txt").write_text("one\n")
+    workspace = tmp_path / "run/workspace"
+    workspace.mkdir(parents=True)
+    (workspace / "link").symlink_to(outside)
+    run = await edited(tmp_path / "run", where.format(outside=outside))
+    assert (outside / "out.txt").read_text() == "two\n"
+    (outside / "out.txt").write_text("one\n")
+    report = await judged(run, "tools")
+    assert (outside / "out.txt").read_text() == "one\n"
+    assert only(report).entry == "tool_finished"
+
+
+@pytest.mark.no_replay("the recording was changed")
+async def test_a_path_of_a_journal_reaches_nothing_through_a_link(tmp_path: Path):
+    run = await edited(tmp_path / "run", "a.txt", files={"a.txt": "one\n"})
+    (tmp_path / "outside").mkdir()
+    kept = tmp_path / "outside/kept.txt"
+    kept.write_text("mine\n")
+    (run.workspace / "link").symlink_to("../../outside")
+    planted = str(run.workspace.resolve() / "link/kept.txt")
+    path = changed(
+        journal(run), lambda e: replace(e, path=planted) if isinstance(e, Checkpointed) else e
+    )
+    env = {"PATH": os.environ["PATH"], "HOME": str(run.home)}
+    await replay_session(str(path), Live(parts=frozenset({"hooks"}), env=env))
+    assert kept.read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+async def test_no_other_directory_stands_for_the_workspace_unasked(tmp_path: Path, in_place: bool):
+    run = await edited(tmp_path / "run", "a.txt", files={"a.txt": "one\n"})
+    other = tmp_path / "other"
+    run.workspace.rename(other)
+    (other / "a.txt").write_text("one\n")
+    with pytest.raises(ConfigError, match="does not exist here"):
+        await judged(run, "tools", in_place=in_place)
+    await judged(run, "tools", in_place=in_place, cwd=str(other))
+    assert (other / "a.txt").read_text() == ("two\n" if in_place else "one\n")
+
+
+async def test_the_whole_home_is_not_copied(tmp_path: Path):
+    run = await edited(tmp_path / "run", "a.txt", files={"a.txt": "one\n"})
+    env = {"PATH": os.environ["PATH"], "HOME": str(run.workspace)}
+    with pytest.raises(ConfigError, match="too much for a copy"):
+        await replay_session(str(journal(run)), Live(parts=frozenset({"hooks"}), env=env))

@@ -18,6 +18,7 @@ from claw.cli.options import (
     PERMISSIONS,
     SESSION,
     Compaction,
+    FileName,
     Positive,
     PromptOrCommand,
     as_json,
@@ -449,7 +450,7 @@ def sessions_prune(ctx: click.Context, /, **given: Any) -> int:
     add_help_option=False,
 )
 @click.argument("ref")
-@click.option("--output", "-o", metavar="FILE", help="Instead of stdout.")
+@click.option("--output", "-o", type=FileName(), metavar="FILE", help="Instead of stdout.")
 @click.option(
     "--format",
     "--output-format",
@@ -470,7 +471,7 @@ def export(ctx: click.Context, /, **given: Any) -> int:
 
 @claw.command(add_help_option=False)
 @click.argument("ref")
-@click.option("--output", "-o", metavar="FILE", help="Write the page there.")
+@click.option("--output", "-o", type=FileName(), metavar="FILE", help="Write the page there.")
 @click.option("--no-open", is_flag=True, help="Only write the page.")
 @as_json("json: one object with the path.")
 @click.option("--settings", metavar="FILE", help="Settings to add: a file, or JSON.")
@@ -597,7 +598,9 @@ def load_session(ctx: click.Context, /, **given: Any) -> int:
     help="stop at the first difference, the default, or go on after it.",
 )
 @click.option("--in-place", is_flag=True, help="Live tools and hooks change the real workspace.")
-@click.option("--html", metavar="FILE", help="Write a page there: recorded and replayed.")
+@click.option(
+    "--html", type=FileName(), metavar="FILE", help="Write a page there: recorded and replayed."
+)
 @click.option("--view", is_flag=True, help="Show that page in the browser.")
 @as_json("json: one object.")
 @click.option("--settings", metavar="FILE", help="Settings to add for live parts: a file, or JSON.")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import signal
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -14,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from claw.app.wishes import Wishes
+from claw.cli.interrupts import interruptible
 from claw.cli.launch import refuse_broad, wishes_of
 from claw.cli.place import working_directory
 from claw.cli.render.activity import show_notice
@@ -71,7 +68,7 @@ def run_turns(given: Mapping[str, Any]) -> int:
     )
     wishes = replace(wishes, ephemeral=wishes.ephemeral or not kept)
     with (
-        _interruptible(),
+        interruptible(),
         loop_engine(
             wishes, config, rounds, given["engine_max_turns"], model=given["model"]
         ) as engine,
@@ -104,7 +101,7 @@ def run_bootstrap(given: Mapping[str, Any]) -> int:
     """Print the report of one turn; 0 whatever came of it. Raises ``ClawError``."""
     prompt, wishes, screen = _prompt(given), _wishes(given), screen_here()
     refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
-    with _interruptible(), _engine(wishes, given, screen) as engine:
+    with interruptible(), _engine(wishes, given, screen) as engine:
         registry = registry_of(engine, given["registry"])
         session = bootstrap(engine, registry, prompt, given["limit"])
     if given["output_format"] == "json":
@@ -119,7 +116,7 @@ def run_flush(given: Mapping[str, Any]) -> int:
     prompt, wishes, screen = _prompt(given), _wishes(given), screen_here()
     refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
     wishes = replace(wishes, ephemeral=False)
-    with _interruptible(), _engine(wishes, given, screen) as engine:
+    with interruptible(), _engine(wishes, given, screen) as engine:
         result = engine.submit_message(prompt)
         path = engine.persist_session()
         flushed = engine.transcript_store.flushed
@@ -226,25 +223,3 @@ def _about(registry: Registry) -> dict[str, Any]:
 
 def _json(screen: Screen, value: dict[str, Any]) -> None:
     screen.product(dumps(msgspec.to_builtins(value)) + "\n")
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """A signal ends the turn, and its processes, before the command."""
-    ended: list[int] = []
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        ended.append(number)
-        signal.raise_signal(signal.SIGINT)  # the engine's loop listens to that one
-
-    gc.enable()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup claw ...`
-            signal.signal(number, end)
-    try:
-        yield
-    except KeyboardInterrupt:
-        if ended:
-            raise click.exceptions.Exit(128 + ended[0]) from None
-        raise

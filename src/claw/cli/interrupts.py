@@ -7,13 +7,16 @@ gap in which a Ctrl-C would hit nobody, or the process.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interrupts"]
+import click
+
+__all__ = ["Interrupts", "interruptible"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -78,3 +81,25 @@ class Interrupts:
 
 def _cancel(task: asyncio.Task[object]) -> None:
     task.cancel()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """A signal ends the loop that runs in the block, and what it began, before the command."""
+    ended: list[int] = []
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        ended.append(number)
+        signal.raise_signal(signal.SIGINT)  # that loop listens to that one
+
+    gc.enable()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup claw ...`
+            signal.signal(number, end)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if ended:
+            raise click.exceptions.Exit(128 + ended[0]) from None
+        raise

@@ -23,6 +23,7 @@ __all__ = [
     "PERMISSIONS",
     "SESSION",
     "Compaction",
+    "FileName",
     "Flag",
     "Positive",
     "PromptOrCommand",
@@ -118,6 +119,17 @@ class Positive(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is no number of {self._unit}.", param, ctx)
         return number
+
+
+class FileName(click.ParamType):
+    """A blank one is a variable that was not set, not a wish for none."""
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip():
+            self.fail("the file's name is blank", param, ctx)
+        return str(value)
 
 
 class Compaction(Positive):

@@ -10,10 +10,13 @@ from typing import Any
 import msgspec
 
 from claw.cli.export_command import cleaner
+from claw.cli.interrupts import interruptible
+from claw.cli.place import working_directory
 from claw.cli.render.envelope import dumps
 from claw.cli.sessions_command import home_and_project, screen_here
 from claw.cli.style import harmless
 from claw.cli.view_command import open_page, put_page
+from claw.engine.live import RUN
 from claw.engine.replay_page import page_of_replay
 from claw.engine.replaying import Live, Part, replay_session
 from claw.errors import WrongUse
@@ -31,14 +34,19 @@ def replay_recording(given: Mapping[str, Any]) -> int:
     Raises ``ClawError``.
     """
     path = find_anywhere(*home_and_project(given), given["ref"])
+    parts = frozenset[Part]() if given["live"] is None else _parts(given["live"])
+    if given["in_place"] and not parts & RUN:
+        raise WrongUse("--in-place: nothing runs", hint="Add `--live tools` or `--live hooks`.")
     live = Live(
-        parts=_parts(given["live"] or ""),
+        parts=parts,
         in_place=given["in_place"],
         goes_on=given["on_divergence"] == "continue",
         settings_file=given["settings"],
         env=dict(os.environ),
+        cwd=given["cwd"] and working_directory(given["cwd"]),
     )
-    done = asyncio.run(replay_session(path, live))
+    with interruptible():
+        done = asyncio.run(replay_session(path, live))
     page = ""
     if given["html"] or given["view"]:
         page = put_page(page_of_replay(path, done, cleaner(given)), given["html"], path)
@@ -55,6 +63,8 @@ def replay_recording(given: Mapping[str, Any]) -> int:
 def _parts(text: str) -> frozenset[Part]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     known: tuple[Part, ...] = ("tools", "hooks", "policy", "prompt")
+    if not names:
+        raise WrongUse("--live: no part is named", hint=f"Any of {', '.join(known)}.")
     if strange := [name for name in names if name not in known]:
         raise WrongUse(
             f"--live: there is no part `{strange[0]}`",

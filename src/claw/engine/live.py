@@ -13,12 +13,12 @@ import msgspec
 
 from claw.app.today import Today, today
 from claw.app.wishes import Wishes
-from claw.errors import ConfigError
+from claw.errors import ConfigError, ToolFailed
 from claw.policy.hooks.runner import CommandHooks
 from claw.ports import Blobs, HookRunner, Tool, ToolCall, ToolSet, Workspace
 from claw.recordings.play import Tape
 from claw.tools.catalog import ToolList, builtin_tools
-from claw.types.effects import Effect
+from claw.types.effects import Effect, WritePath
 from claw.types.entries import Checkpointed, Entry
 from claw.types.hooks import HookOutcome, HookPayload
 from claw.types.tools import ToolOutput, ToolSpec
@@ -27,9 +27,11 @@ from claw.workspace.files import LocalWorkspace
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
 
-__all__ = ["Live", "LiveHooks", "LiveTools", "Part", "Place"]
+__all__ = ["RUN", "Live", "LiveHooks", "LiveTools", "Part", "Place"]
 
 Part = Literal["tools", "hooks", "policy", "prompt"]
+RUN: frozenset[Part] = frozenset({"tools", "hooks"})
+"""Parts that may change files."""
 COPIED = "claw-replay-"
 
 
@@ -37,8 +39,9 @@ class Live(msgspec.Struct, frozen=True):
     """Which parts are today's. ``env`` and ``settings_file`` say where settings are.
 
     Tools and hooks run in a copy of the workspace, or in the workspace itself with
-    ``in_place``. With ``goes_on`` a difference does not end the replay. ``cwd`` is the
-    workspace where the recorded one does not exist on this machine.
+    ``in_place``. With ``goes_on`` a difference does not end the replay. ``cwd`` stands for
+    the recorded workspace where that does not exist on this machine; None is then the current
+    directory, but not for tools and hooks: what they change has to be named.
     """
 
     parts: frozenset[Part] = frozenset()
@@ -46,7 +49,7 @@ class Live(msgspec.Struct, frozen=True):
     goes_on: bool = False
     settings_file: str | None = None
     env: Mapping[str, str] = {}
-    cwd: str = "."
+    cwd: str | None = None
 
 
 class Place:
@@ -55,10 +58,11 @@ class Place:
     def __init__(self, live: Live, recorded_cwd: str, stack: ExitStack) -> None:
         self.live = live
         self.recorded_cwd = recorded_cwd
-        self.source = os.path.realpath(recorded_cwd if os.path.isdir(recorded_cwd) else live.cwd)
+        self.source = _source(live, recorded_cwd)
         self.root = self.source
-        copies = live.parts & {"tools", "hooks"} and not live.in_place
-        if copies:
+        self.copied = bool(live.parts & RUN) and not live.in_place
+        if self.copied:
+            _refuse_all_there_is(self.source, live.env)
             scratch = os.path.realpath(tempfile.mkdtemp(prefix=COPIED))
             stack.callback(shutil.rmtree, scratch, ignore_errors=True)
             self.root = os.path.join(scratch, os.path.basename(self.source) or "workspace")
@@ -98,7 +102,7 @@ class Place:
 
     def restore(self, entries: Iterable[Entry], blobs: Blobs) -> None:
         """Give the copy the files that the session changed, as they were before it did."""
-        if self.root == self.source:
+        if not self.copied:
             return
         seen: set[str] = set()
         for entry in entries:
@@ -109,6 +113,8 @@ class Place:
             if relative.startswith(".."):
                 continue
             path = os.path.join(self.root, relative)
+            if not _is_beneath(os.path.realpath(path), self.root):  # by a link: not ours
+                continue
             if entry.before is None:
                 if os.path.lexists(path):
                     os.unlink(path)
@@ -119,16 +125,37 @@ class Place:
             os.chmod(path, entry.mode)
 
 
+def _source(live: Live, recorded: str) -> str:
+    """The workspace of this machine. Raises ``ConfigError`` where nobody named it."""
+    if os.path.isdir(recorded):
+        return os.path.realpath(recorded)
+    if live.cwd is None and live.parts & RUN:
+        raise ConfigError(
+            f"the recorded workspace {recorded} does not exist here",
+            hint="Name the directory that stands for it: `--cwd DIR`.",
+        )
+    return os.path.realpath(live.cwd or ".")
+
+
+def _refuse_all_there_is(source: str, env: Mapping[str, str]) -> None:
+    if source in ("/", os.path.realpath(env.get("HOME") or "/")):
+        raise ConfigError(
+            f"the workspace of this session is {source}: too much for a copy",
+            hint="`--in-place` works without a copy.",
+        )
+
+
+def _is_beneath(path: str, root: str) -> bool:
+    return path.startswith(root + os.sep)
+
+
 def _copy(source: str, target: str) -> None:
-    def special(folder: str, names: list[str]) -> list[str]:
-        """Sockets, pipes and devices are not copied."""
-        paths = ((name, os.path.join(folder, name)) for name in names)
-        return [
-            n for n, p in paths if not (os.path.islink(p) or os.path.isfile(p) or os.path.isdir(p))
-        ]
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        """What is no file (sockets, pipes, devices), and links by which the copy could be left."""
+        return [name for name in names if not _can_be_copied(os.path.join(folder, name), source)]
 
     try:
-        shutil.copytree(source, target, symlinks=True, ignore=special)
+        shutil.copytree(source, target, symlinks=True, ignore=left_out)
     except (OSError, shutil.Error) as error:
         raise ConfigError(
             f"cannot copy the workspace {source}: {error}",
@@ -136,14 +163,30 @@ def _copy(source: str, target: str) -> None:
         ) from error
 
 
+def _can_be_copied(path: str, source: str) -> bool:
+    if os.path.islink(path):
+        real = os.path.realpath(path)
+        return not os.path.isabs(os.readlink(path)) and _is_beneath(real, source)
+    return os.path.isfile(path) or os.path.isdir(path)
+
+
 class LiveTools:
     """Implements ``ToolSet``: today's tools under the recorded ``specs``.
 
-    A tool that there is no more gives what was recorded (``played``).
+    A tool that there is no more gives what was recorded (``played``). Files are written
+    beneath the root of ``only`` and nowhere else, where that is given.
     """
 
-    def __init__(self, tape: Tape, played: ToolSet, real: ToolSet, paths: tuple[str, str]) -> None:
+    def __init__(
+        self,
+        tape: Tape,
+        played: ToolSet,
+        real: ToolSet,
+        paths: tuple[str, str],
+        only: Workspace | None,
+    ) -> None:
         self._tape, self._played, self._real, self._paths = tape, played, real, paths
+        self._only = only
 
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._played.specs()
@@ -151,13 +194,15 @@ class LiveTools:
     def get(self, name: str) -> Tool | None:
         played = self._played.get(name)
         real = None if played is None else self._real.get(played.spec.name)
-        return played if real is None else _LiveTool(self._tape, real, self._paths)
+        return played if real is None else _LiveTool(self._tape, real, self._paths, self._only)
 
 
 class _LiveTool:
-    def __init__(self, tape: Tape, real: Tool, paths: tuple[str, str]) -> None:
+    def __init__(
+        self, tape: Tape, real: Tool, paths: tuple[str, str], only: Workspace | None
+    ) -> None:
         self.spec = real.spec
-        self._tape, self._real, self._paths = tape, real, paths
+        self._tape, self._real, self._paths, self._only = tape, real, paths, only
 
     def parse(self, input: dict[str, Any]) -> Any:
         self._tape.call_of(input)
@@ -172,7 +217,15 @@ class _LiveTool:
     async def run(self, args: Any, call: ToolCall) -> ToolOutput:
         if self._tape.halts("tools"):  # it was interrupted then
             await self._tape.end_here()
+        self._stay_inside(self._real.effects(args))
         return await self._real.run(args, call)
+
+    def _stay_inside(self, effects: Sequence[Effect]) -> None:
+        if self._only is None:
+            return
+        for seen in self._only.observe(effects).observed:
+            if isinstance(seen.effect, WritePath) and not seen.inside:
+                raise ToolFailed(f"the replay works in a copy, and {seen.real} is not in it")
 
 
 def _moved(value: Any, old: str, new: str) -> Any:

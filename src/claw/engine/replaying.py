@@ -351,9 +351,10 @@ class _Replay:
                 self._tools = place.tools(found, workspace)
             if "tools" in parts:
                 paths = (self._state.cwd, place.root)
+                only = workspace if place.copied else None
                 ports = replace(
                     ports,
-                    tools=LiveTools(tape, ports.tools, self._tools, paths),
+                    tools=LiveTools(tape, ports.tools, self._tools, paths, only),
                     workspace=workspace,
                 )
             else:
