@@ -86,7 +86,7 @@ from claw.workspace.disk import SystemDisk
 from claw.workspace.guard import Guard
 from claw.workspace.processes import LocalProcesses
 
-__all__ = ["House", "furnish", "open_conversation", "run"]
+__all__ = ["House", "furnish", "open_conversation", "refuse_loops", "run"]
 
 
 WHERE = (
@@ -348,11 +348,22 @@ def run(prompt: str, cwd: str = ".", **options: Any) -> TurnSummary:
     For scripts without an event loop; inside one, use ``claw.open``.
     """
 
+    refuse_loops()
+
     async def turn() -> TurnSummary:
         async with open_conversation(cwd, **options) as conversation:
             return await conversation.run_turn(prompt)
 
     return asyncio.run(turn())
+
+
+def refuse_loops() -> None:
+    """Raises ``RuntimeError`` in a running event loop: what follows has one of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop runs here: use `claw.open`, or another thread")
 
 
 class _Nobody:

@@ -121,7 +121,7 @@ class Positive(click.FloatRange):
         return number
 
 
-class FileName(click.ParamType):
+class FileName(click.ParamType[str]):
     """A blank one is a variable that was not set, not a wish for none."""
 
     name = "file"

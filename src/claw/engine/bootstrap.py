@@ -18,6 +18,7 @@ from claw.ports import Approver, ModelClient
 from claw.routing import Registry, RoutedMatch, explicit_command, route_prompt
 from claw.types.entries import ReplyReceived, ToolFinished
 from claw.types.results import TurnResult
+from claw.types.surrogates import mend
 from claw.version import __version__
 
 __all__ = ["RuntimeSession", "bootstrap", "bootstrap_session"]
@@ -113,6 +114,7 @@ def bootstrap_session(
 
 def bootstrap(engine: QueryEngine, registry: Registry, prompt: str, limit: int) -> RuntimeSession:
     """As ``bootstrap_session``, with an engine that is there."""
+    prompt = mend(prompt)
     history = HistoryLog()
     house, runtime = engine.house, engine.runtime
     context = {

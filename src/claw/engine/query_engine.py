@@ -7,6 +7,7 @@ model answers, so that nothing needs a network, a key or a random number.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -15,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from claw.app.furnish import House, furnish
+from claw.app.furnish import House, furnish, refuse_loops
 from claw.app.wishes import Lent, Wishes
 from claw.config.paths import home_directory
 from claw.engine.commands import execute
@@ -41,7 +42,7 @@ from claw.types.results import (
     TurnSummary,
     final_assistant_text,
 )
-from claw.types.surrogates import mend
+from claw.types.surrogates import whole
 from claw.types.usage import Usage
 from claw.workspace.disk import SystemDisk
 
@@ -77,6 +78,13 @@ class _Asked(msgspec.Struct, frozen=True):
     denied: tuple[PermissionDenial, ...]
 
 
+def _sound(config: QueryEngineConfig) -> QueryEngineConfig:
+    usd = config.max_budget_usd
+    if isinstance(usd, float) and not math.isfinite(usd):
+        raise ValueError(f"max_budget_usd is {usd}: None is for no limit")
+    return whole(config, QueryEngineConfig)
+
+
 def _asked(
     prompt: str,
     commands: Sequence[str],
@@ -84,7 +92,9 @@ def _asked(
     denied: Sequence[PermissionDenial],
 ) -> _Asked:
     """What is no text (half of a surrogate pair) no journal keeps: it goes at once."""
-    return _Asked(mend(prompt), tuple(commands), tuple(tools), tuple(denied))
+    if isinstance(commands, str) or isinstance(tools, str):
+        raise TypeError("matched commands and tools are lists of names")
+    return whole(_Asked(prompt, tuple(commands), tuple(tools), tuple(denied)), _Asked)
 
 
 class QueryEngine:
@@ -101,13 +111,14 @@ class QueryEngine:
         lent: Lent | None = None,
         approver: Approver | None = None,
     ) -> None:
-        """Raises ``ConfigError`` and ``SessionError``."""
-        self.config = config or QueryEngineConfig()
+        """Raises ``ConfigError`` and ``SessionError``; ``TypeError`` and ``ValueError`` for a
+        ``config`` that makes no sense."""
+        self.config = _sound(config or QueryEngineConfig())
         self.names = names_of(wishes)
         schema = self.config.structured_output
         if isinstance(schema, dict):
             schema_problem(schema)
-        _refuse_loops()
+        refuse_loops()
         self._runner = asyncio.Runner()
         try:
             self.house: House = self._runner.run(furnish(wishes, approver=approver, lent=lent))
@@ -265,8 +276,9 @@ class QueryEngine:
         matched_tools: Sequence[str] = (),
         denied_tools: Sequence[PermissionDenial] = (),
     ) -> TurnResult:
-        """One turn, or why there was none. Raises ``ValueError`` for a blank prompt, and
-        ``SessionError`` where it cannot be begun on record."""
+        """One turn, or why there was none. Raises ``ValueError`` for a blank prompt,
+        ``TypeError`` for what is none, and ``SessionError`` where it cannot be begun on record.
+        """
         asked = _asked(prompt, matched_commands, matched_tools, denied_tools)
         return self._run(self._submit(asked))
 
@@ -290,7 +302,8 @@ class QueryEngine:
             while (event := self._run(_next(events))) is not None:
                 yield event
         finally:
-            self._run(_end(events))
+            if not self._closed:  # that has ended the turn, too
+                self._run(_end(events))
 
     def compact_messages_if_needed(self) -> Compacted | None:
         """Compact when more turns than ``compact_after_turns`` came since the last time."""
@@ -550,7 +563,7 @@ class QueryEngine:
         try:
             if self._closed:
                 raise RuntimeError("the engine is closed")
-            _refuse_loops()
+            refuse_loops()
         except RuntimeError:
             work.close()
             raise
@@ -603,11 +616,3 @@ async def _next(events: AsyncGenerator[dict[str, Any], None]) -> dict[str, Any] 
 
 async def _end(events: AsyncGenerator[dict[str, Any], None]) -> None:
     await events.aclose()
-
-
-def _refuse_loops() -> None:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return
-    raise RuntimeError("an event loop runs here: use `claw.open`, or another thread")

@@ -15,6 +15,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
+from claw.app.furnish import refuse_loops
 from claw.app.today import Today
 from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
 from claw.engine.structured import KIND
@@ -82,6 +83,7 @@ def replay(path: str | os.PathLike[str], live: Live | None = None) -> Replayed:
     Raises ``SessionError`` where it cannot be read, and ``ConfigError`` for parts that are
     to be today's and cannot be had. For scripts without an event loop.
     """
+    refuse_loops()
     return asyncio.run(replay_session(os.fspath(path), live))
 
 
@@ -201,6 +203,11 @@ class _Replay:
             yield record
 
     async def _turn(self, take: Take) -> list[Difference]:
+        if not take.asks:
+            self._played.append(Played(take.before, take.told))
+            self._state = _folded(self._state, take)
+            values = ("a prompt", "none is left of it")
+            return [Difference(take.start.turn, 0, "user_message", "content", *values)]
         names = self._names(take)
         ignored = MOVED if "tools" in self._live.parts else REWORDED if self._anew else frozenset()
         tape = Tape(
@@ -324,12 +331,13 @@ class _Replay:
     def _bodies(self, take: Take) -> dict[str, bytes]:
         """The bytes of complete replies, as far as they are still here, by digest.
 
-        Raises ``SessionError`` for those that are damaged.
+        Raises ``SessionError`` for bytes and pictures that are damaged.
         """
-        replies = (entry for entry in take.entries if isinstance(entry, ReplyReceived))
-        kept = {reply.wire for reply in replies if reply.complete and reply.wire}
+        replies = [entry for entry in take.entries if isinstance(entry, ReplyReceived)]
+        named = {*(reply.wire for reply in replies if reply.wire), *take.pictures}
         here = partial(os.path.join, blobs_dir(self._path))
-        return {name: self._read(name) for name in kept if os.path.exists(here(name))}
+        found = {name: self._read(name) for name in named if os.path.exists(here(name))}
+        return {r.wire: found[r.wire] for r in replies if r.complete and r.wire in found}
 
     def _decoded(
         self, bodies: Mapping[str, bytes], reply: ReplyReceived, request: Request

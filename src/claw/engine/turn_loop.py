@@ -52,6 +52,10 @@ def run_turn_loop(  # noqa: PLR0917  their order is public
 
     Raises ``ValueError`` for a blank prompt, ``ConfigError`` and ``SessionError``.
     """
+    if not all(said.strip() for said in (prompt, *(prompts or ()))):
+        raise ValueError("a prompt is empty")
+    if route not in ("once", "each") or registry not in ("builtin", "live"):
+        raise ValueError("route is `once` or `each`, registry is `builtin` or `live`")
     environ = dict(os.environ if env is None else env)
     wishes = Wishes(
         cwd=cwd,

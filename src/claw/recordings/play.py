@@ -38,6 +38,7 @@ from claw.recordings.record import (
     calls_of,
     costs_of,
     exchange_at,
+    fault_of,
     fired,
     halt_of,
     with_the_rest,
@@ -589,6 +590,8 @@ class PlayedApprover:
         if call.edited is not None:
             self._tape.edited_call = call
         decision = call.decision
+        if decision is None and call.broken is None and (fault := fault_of(self._tape.take)):
+            raise fault
         if decision is None:
             return Answer(call.broken == 2, input=call.edited)
         return Answer(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
-from typing import Any, Literal, cast
+from typing import Literal
 
 import msgspec
 
@@ -39,6 +39,7 @@ from claw.types.entries import (
     Rewound,
     RuleAdded,
     SessionStarted,
+    Steered,
     StepRequested,
     Titled,
     ToolFinished,
@@ -56,7 +57,7 @@ from claw.types.events import (
     TextDelta,
 )
 from claw.types.hooks import HookOutcome, HookRun
-from claw.types.messages import Text, ToolUse, UserBlock
+from claw.types.messages import Document, Image, Text, ToolUse, UserBlock
 from claw.types.permissions import Rule
 from claw.types.results import Failure
 
@@ -66,6 +67,7 @@ __all__ = [
     "Halt",
     "RecordedFault",
     "Take",
+    "fault_of",
     "fired",
     "takes_of",
     "with_the_rest",
@@ -92,6 +94,12 @@ _KINDS: dict[str, type[ModelError]] = {
 
 class RecordedFault(Exception):
     """The model's client broke in the recording: a fault, which no port raises."""
+
+
+def fault_of(take: Take) -> RecordedFault | None:
+    """The fault that the turn ended with, if it did."""
+    error = None if take.end is None else take.end.error
+    return RecordedFault(error.message) if error is not None and error.kind == "internal" else None
 
 
 class Take(msgspec.Struct, frozen=True):
@@ -152,6 +160,18 @@ class Take(msgspec.Struct, frozen=True):
         while isinstance(last := self.entries[at - 1], ToolFinished) and last.status in _SETTLED:
             at -= 1
         return at
+
+    @property
+    def asks(self) -> bool:
+        """Claims that there is a prompt, as every turn has one."""
+        return any(not isinstance(block, Text) or block.text.strip() for block in self.prompt)
+
+    @property
+    def pictures(self) -> set[str]:
+        """The digests of pictures and documents in what was said and what tools gave."""
+        said = (e for e in self.entries if isinstance(e, UserMessaged | Steered | ToolFinished))
+        blocks = (block for entry in said for block in entry.content)
+        return {block.blob for block in blocks if isinstance(block, Image | Document)}
 
     @property
     def prompt(self) -> tuple[UserBlock, ...]:
@@ -468,8 +488,7 @@ def fired(entries: Sequence[KnownEntry], at: int, event: str, call_id: str) -> H
         return HookOutcome()
     merged = runs[-1].merged or HookOutcome()
     done = tuple(
-        HookRun(run.hook, "", cast(Any, run.outcome), run.messages, run.exit_code, run.ms)
-        for run in runs
+        HookRun(run.hook, "", run.outcome, run.messages, run.exit_code, run.ms) for run in runs
     )
     return msgspec.structs.replace(merged, runs=done)
 

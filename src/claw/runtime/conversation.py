@@ -75,7 +75,8 @@ class ConversationRuntime:
         ports = replace(ports, redactor=_Mending(ports.redactor))
         self._ports = ports
         self._listeners: list[Callable[[Event], None]] = []
-        self._log = Recorder(ports.journal, _FanOut(ports.sink, self._listeners), state)
+        self._told = _FanOut(ports.sink, self._listeners)
+        self._log = Recorder(ports.journal, self._told, state)
         self._opening: Callable[[], Sequence[KnownEntry]] | None = opening
         self._options = options
         self._inbox: deque[str] = deque()
@@ -151,7 +152,7 @@ class ConversationRuntime:
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Change the permission mode, from the next call on."""
-        self._note(ModeChanged(mode))
+        self._note(ModeChanged(whole(mode, PermissionMode)))
 
     def add_rule(self, rule: Rule) -> None:
         """Let a rule hold for the rest of the session, from the next call on."""
@@ -226,6 +227,7 @@ class ConversationRuntime:
             self._task = self._turn = None
             self._window = turn.window
             forget()
+        self._told.check()
         return summarize(entries, self.state.usage, self._sampler.api_seconds - waited)
 
     async def compact(self, focus: str = "") -> Compacted | None:
@@ -248,6 +250,7 @@ class ConversationRuntime:
             await self._finish(task)
         finally:
             self._task = None
+        self._told.check()
         return None if task.cancelled() else task.result()
 
     async def stream_turn(self, prompt: str | tuple[UserBlock, ...]) -> AsyncGenerator[Event, None]:
@@ -288,6 +291,8 @@ class ConversationRuntime:
         if self._task is None:
             self._open()
         self._log.record(entry)
+        if self._task is None:
+            self._told.check()
 
     def _open(self) -> None:
         """Put the session on record, and end honestly what a killed process left open."""
@@ -342,13 +347,26 @@ async def _unchanged() -> None:
 
 
 class _FanOut:
-    """One stream, many subscribers, none of them known to the loop."""
+    """One stream, many subscribers, none of them known to the loop.
+
+    What one of them raises breaks off nothing that runs. The first such error is kept, for
+    ``check`` to raise when that has ended.
+    """
 
     def __init__(self, first: EventSink, listeners: list[Callable[[Event], None]]) -> None:
         self._first = first
         self._listeners = listeners
+        self._failure: Exception | None = None
 
     def emit(self, event: Event) -> None:
         self._first.emit(event)
         for listener in tuple(self._listeners):
-            listener(event)
+            try:
+                listener(event)
+            except Exception as error:
+                self._failure = self._failure or error
+
+    def check(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure

@@ -48,6 +48,7 @@ from claw.types.messages import Text, UserBlock
 from claw.types.permissions import PermissionDenial, Question
 from claw.types.reply import CUT_BY_LIMIT, ENDED_WELL, REFUSED, Reply
 from claw.types.results import Failure, StopReason
+from claw.types.surrogates import whole
 
 __all__ = ["Ending", "Turn", "TurnOptions"]
 
@@ -197,15 +198,14 @@ class Turn(msgspec.Struct, eq=False):
         self.room.refused = False
         self.runner.started = set()
         self.sampler.cost = 0.0
-        self.log.record(
-            TurnStarted(
-                self.log.state.turns + 1,
-                self.options.origin,
-                limits,
-                mode=self.runner.mode,
-                denials=self.options.denials,
-            )
+        started = TurnStarted(
+            self.log.state.turns + 1,
+            self.options.origin,
+            limits,
+            mode=self.runner.mode,
+            denials=self.options.denials,
         )
+        self.log.record(whole(started, TurnStarted))
 
     async def _take_prompt(self, content: tuple[UserBlock, ...]) -> Ending | None:
         """UserPromptSubmit hooks may block the prompt or add to it; then it is durable."""

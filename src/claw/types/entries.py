@@ -14,7 +14,7 @@ import msgspec
 
 from claw.types.effects import Effect, Execute, WritePath
 from claw.types.events import Delta
-from claw.types.hooks import HookOutcome
+from claw.types.hooks import HookOutcome, HookVerdict
 from claw.types.messages import AssistantBlock, AssistantMessage, ResultBlock, UserBlock
 from claw.types.permissions import Behavior, PermissionDenial, PermissionMode, Rule
 from claw.types.results import Failure, StopReason
@@ -183,7 +183,7 @@ class HookFinished(_Base, frozen=True, tag="hook_finished"):
 
     event: str
     hook: str
-    outcome: str
+    outcome: HookVerdict | Literal["error"]
     call_id: str = ""
     messages: tuple[str, ...] = ()
     exit_code: int | None = None

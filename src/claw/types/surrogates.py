@@ -30,14 +30,22 @@ def mend_all(value: Any) -> Any:
 
 
 def whole(value: T, kind: Any) -> T:
-    """The value itself where UTF-8 can spell it, else one of this kind with mended texts."""
+    """The value itself where UTF-8 can spell it, else one with mended texts.
+
+    It comes from a program of somebody else's: raises ``TypeError`` where it is none of this
+    kind, so that nothing is put on record that could not be read again.
+    """
     try:
-        msgspec.json.encode(value)
+        data = msgspec.json.encode(value)
     except UnicodeEncodeError:
-        mended: T = msgspec.convert(mend_all(msgspec.to_builtins(value)), kind)
-        return mended
+        value = msgspec.convert(mend_all(msgspec.to_builtins(value)), kind)
+        data = msgspec.json.encode(value)
     except (RecursionError, OverflowError):  # what no journal takes: it says so itself
         return value
+    try:
+        msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"not what was expected: {error}") from error
     return value
 
 
