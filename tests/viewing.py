@@ -272,7 +272,7 @@ async def hostile(folder: Path) -> str:
 
 def many(entries: int) -> list[Record]:
     """So many records, five to a step, in turns of 20 steps."""
-    digests = Digests(*["0" * 64] * 4)
+    digests = Digests("0" * 64, "0" * 64, "0" * 64, "0" * 64)
     made: list[Entry] = [SessionStarted("many", "0", "/work", "2026-01-01T00:00:00.000Z")]
     turn = step = 0
     while len(made) < entries:

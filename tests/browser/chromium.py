@@ -10,8 +10,11 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
+import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +22,8 @@ from typing import Any
 __all__ = ["Chromium", "Tab", "find_chromium"]
 
 PATIENCE = 60.0  # seconds
+STARTS = 3
+"""Chromium itself now and then dies while it starts, on a loaded machine."""
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -34,30 +39,65 @@ class Chromium:
     """``with Chromium(program, folder) as browser: tab = browser.open(url)``."""
 
     def __init__(self, program: str, folder: Path) -> None:
-        self._command = [program, *_FLAGS, f"--user-data-dir={folder}", "about:blank"]
-        self._env = {**os.environ, "HOME": str(folder)}
+        self._program, self._folder = program, folder
         self._number = 0
-        self._buffer = b""
         self.events: list[dict[str, Any]] = []
 
     def __enter__(self) -> Chromium:
+        self._start(STARTS)
+        return self
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def restart(self) -> None:
+        """Another one, where this one has died."""
+        self._end()
+        self._start(STARTS)
+
+    def _start(self, tries: int) -> None:
+        """Until it answers."""
+        self._launch()
+        try:
+            self.call("Browser.getVersion")
+        except (OSError, AssertionError) as error:
+            self._end()
+            said = self._complaints.read_text(errors="replace")[-2_000:]
+            if tries == 1:
+                raise RuntimeError(f"chromium does not start: {said}") from error
+            self._start(tries - 1)
+
+    def _launch(self) -> None:
+        self._buffer = b""
+        data = tempfile.mkdtemp(dir=self._folder)
+        self._complaints = Path(data) / "stderr"
         reads, self._write = os.pipe()
         self._read, writes = os.pipe()
         quiet = subprocess.DEVNULL
         # The protocol's ends are descriptors 3 and 4 of the browser.
         shell = f'exec "$0" "$@" 3<&{reads} 4>&{writes}'
-        self._process = subprocess.Popen(
-            ["bash", "-c", shell, *self._command],
-            pass_fds=(reads, writes),
-            env=self._env,
-            stdin=quiet,
-            stdout=quiet,
-            stderr=quiet,
-            start_new_session=True,
-        )
+        command = [self._program, *_FLAGS, f"--user-data-dir={data}", "about:blank"]
+        with self._complaints.open("wb") as complaints:
+            self._process = subprocess.Popen(
+                ["bash", "-c", shell, *command],
+                pass_fds=(reads, writes),
+                env={**os.environ, "HOME": data},
+                stdin=quiet,
+                stdout=quiet,
+                stderr=complaints,
+                start_new_session=True,
+            )
         os.close(reads)
         os.close(writes)
-        return self
+
+    def _end(self) -> None:
+        """Of one that may hang or be gone."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(PATIENCE)
+        os.close(self._write)
+        os.close(self._read)
 
     def __exit__(
         self,
@@ -65,10 +105,10 @@ class Chromium:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.call("Browser.close")
-        self._process.wait(PATIENCE)
-        os.close(self._write)
-        os.close(self._read)
+        if self.alive:
+            self.call("Browser.close")
+            self._process.wait(PATIENCE)
+        self._end()
 
     def open(
         self,

@@ -39,6 +39,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def visit(browser: Chromium, pages: Path) -> Iterator[Open]:
     """Open a page by name; at the end of the test none of them has complained or asked anyone."""
     tabs: list[Tab] = []
+    if not browser.alive:  # one that died takes only its own test with it
+        browser.restart()
 
     def open(name: str, anchor: str = "", **window: int | bool) -> Tab:
         url = (pages / f"{name}.html").as_uri()

@@ -45,12 +45,13 @@ async def test_a_changed_byte_is_named_and_exits_with_5(place: Workplace):
     changed(await recorded(place), lambda entry: with_text(entry, ToolFinished, "two"))
     ended = await place.run("replay", "latest")
     assert ended.code == 5
-    assert "turn 1, step 2: step_requested.digests.messages" in ended.out
+    assert "turn 1, step 2: step_requested.messages[2]" in ended.out
     assert "recorded:" in ended.out
     found = (await place.run("replay", "latest", "--output-format", "json")).json
     assert found["same"] is False
     first = found["differences"][0]
-    assert (first["turn"], first["step"], first["field"]) == (1, 2, "digests.messages")
+    assert (first["turn"], first["step"], first["field"]) == (1, 2, "messages[2]")
+    assert "two" in first["actual"]
 
 
 async def test_json_tells_all(place: Workplace):
@@ -77,6 +78,30 @@ async def test_a_new_rule_is_judged_and_stale_until_then(place: Workplace):
     ended = await place.run("replay", "latest", "--live", "policy,hooks")
     assert ended.code == 5
     assert "turn 1, step 1: decision_made.decision" in ended.out
+
+
+async def test_rules_of_flags_are_still_those_of_then(place: Workplace):
+    call = {"calls": [{"name": "Bash", "input": {"command": "touch b.txt"}}]}
+    model = place.script(call, "done")
+    await place.run("-p", "go", "--allowedTools", "Bash(touch:*)", "--model", model)
+    assert (place.work / "b.txt").exists()
+    for parts in ((), ("--live", "policy")):
+        ended = await place.run("replay", "latest", *parts)
+        assert (ended.code, ended.err) == (0, "")
+        assert "stale" not in ended.out
+
+
+@pytest.mark.no_replay("the recording was changed")
+async def test_records_that_are_missing_are_told_of(place: Workplace):
+    path = await recorded(place)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:6], *lines[7:]]))
+    ended = await place.run("replay", "latest")
+    assert "Records are missing from number 7 on" in ended.out
+    path.write_bytes(b"".join([*lines[:1], *lines[2:]]))
+    ended = await place.run("replay", "latest")
+    assert (ended.code, ended.out) == (1, "")
+    assert "claw sessions verify" in ended.err
 
 
 async def test_tools_of_today_find_the_file_of_today(place: Workplace):

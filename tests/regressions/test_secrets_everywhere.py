@@ -35,3 +35,19 @@ async def test_hooks_errors_and_results_are_cleaned(tmp_path: Path) -> None:
         journal = Path(run.house.journal_path or "").read_text()
         assert SECRET not in journal
         assert journal.count("[redacted:MY_API_KEY]") >= 4
+
+
+async def test_a_key_in_the_command_of_a_hook_is_cleaned(tmp_path: Path) -> None:
+    command = f"echo {SECRET} >/dev/null; exit 2"
+    settings = {
+        "env": {"MY_API_KEY": SECRET},
+        "hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]},
+    }
+    script: list[ScriptReply] = [calls(("Bash", {"command": "echo hello"})), says("done")]
+    async with Harness(tmp_path, script, settings=settings, mode="bypassPermissions") as run:
+        await run.turn("go")
+        kept = [
+            path.read_bytes() for path in run.home.glob(".claw/sessions/**/*") if path.is_file()
+        ]
+        assert not [data for data in kept if SECRET.encode() in data]
+        assert b"[redacted:MY_API_KEY]" in b"".join(kept)

@@ -436,7 +436,7 @@ async def test_compactions_by_hand_with_a_focus(tmp_path: Path):
         return replace(entry, summary=(Text("nothing happened"),))
 
     found = await differs(journal(run), Compacted, shorter)
-    assert found == "turn 3, step 1: step_requested.digests.messages"
+    assert found == "turn 3, step 1: step_requested.messages[0]"
 
 
 # -- answers with a schema, and denials ------------------------------------------------------

@@ -81,6 +81,26 @@ async def test_a_changed_hook_is_named_with_what_it_says(tmp_path: Path):
         assert (first.expected, first.actual) == ("hook_finished", "decision_made")
 
 
+async def test_a_hook_file_that_changed_is_stale(tmp_path: Path):
+    options: Any = {"settings": hooked("PreToolUse"), "mode": "bypassPermissions"}
+    async with Harness(tmp_path, SCRIPT, files=FILES, **options) as run:
+        await run.turn("go")
+        assert (await judged(run)).stale == ()
+        (run.workspace / "hook.sh").write_text("exit 0")
+        assert (await judged(run)).stale == ("hooks",)
+
+
+async def test_a_question_of_today_is_a_difference_where_nobody_was_asked(tmp_path: Path):
+    settings = {"permissions": {"allow": ["Bash(cat:*)"]}}
+    script: list[Any] = [calls(("Bash", {"command": "cat a.txt"})), says("done")]
+    async with Harness(tmp_path, script, files=FILES, settings=settings) as run:
+        await run.turn("go")
+        rewrite(run, {"permissions": {"ask": ["Bash(cat:*)"]}})
+        first = only(await judged(run, "policy"))
+        assert (first.step, first.entry, first.field) == (1, "decision_made", "decision")
+        assert (first.expected, first.actual) == ("allow", "deny")
+
+
 async def test_changed_instructions_are_named(tmp_path: Path):
     async with Harness(tmp_path, SCRIPT, files=FILES, mode="bypassPermissions") as run:
         await run.turn("go")

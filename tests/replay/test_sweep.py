@@ -169,7 +169,7 @@ def test_every_value_of_every_entry_counts(copy: Path):
 @pytest.mark.parametrize(
     ("kind", "field", "found"),
     [
-        ("user_message", "text", "turn 1, step 1: step_requested.digests.messages"),
+        ("user_message", "text", "turn 1, step 1: step_requested.messages[0]"),
         ("tool_finished", "text", "turn 1, step 1: tool_finished.content[0].text"),
         ("decision_made", "reason", "turn 1, step 3: turn_ended.digest"),
         ("retried", "error", "turn 1, step 1: retried.error"),

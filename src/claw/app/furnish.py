@@ -45,12 +45,14 @@ from claw.app.prompting import (
     instructions_of,
     section_kept,
     system_prompt,
+    with_scripts,
 )
 from claw.app.wishes import Lent, Wishes
 from claw.compaction.compactor import PruningCompactor
 from claw.compaction.plan import Estimates
 from claw.compaction.summarize import Summarizer
 from claw.config.load import Loaded
+from claw.config.paths import home_directory
 from claw.models.cache_watch import CacheWatch
 from claw.models.estimate import estimate_request, estimate_tokens
 from claw.models.fallback import FallbackModel, Link
@@ -204,7 +206,7 @@ async def _furnish(
     mode = mode_of(loaded.settings.permissions.default_mode)
 
     def installed(text: str, reason: Reason) -> PromptInstalled:
-        parts = (policy.rules, hooks)
+        parts = (policy.rules, with_scripts(hooks, cwd, home_directory(wishes.env)))
         return replace(
             installed_of(opened.blobs, redactor, text, tools.specs(), parts, reason=reason),
             instructions=section_kept(opened, instructions.section),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import msgspec
 
@@ -10,6 +11,8 @@ from claw.app.opening import Opened
 from claw.app.wishes import Wishes
 from claw.config.load import Loaded
 from claw.errors import SessionError
+from claw.policy.hooks.declared import HookDeclaration
+from claw.policy.hooks.scripts import script_digests
 from claw.ports import (
     Blobs,
     Processes,
@@ -32,6 +35,7 @@ __all__ = [
     "kept",
     "section_kept",
     "system_prompt",
+    "with_scripts",
 ]
 
 Reason = Literal["start", "compaction", "model", "tools", "instructions"]
@@ -116,6 +120,15 @@ def section_kept(opened: Opened, section: str | None) -> str:
 def kept(part: object, redactor: Redactor) -> bytes:
     """Rules or hooks as a session keeps them."""
     return redactor.clean(msgspec.json.encode(part).decode()).encode()
+
+
+def with_scripts(hooks: Sequence[HookDeclaration], cwd: str, home: str) -> list[dict[str, Any]]:
+    """Hooks as a session keeps them: with digests of the scripts that their commands name."""
+    kept_hooks: list[dict[str, Any]] = msgspec.to_builtins(hooks)
+    for hook in kept_hooks:
+        if scripts := script_digests(hook["command"], cwd=cwd, home=home):
+            hook["scripts"] = scripts
+    return kept_hooks
 
 
 def _utf8(text: str) -> bytes:

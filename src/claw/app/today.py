@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from claw.app.configured import existing_directory, hooks_of, policy_of, secrets_of, settings_of
-from claw.app.prompting import instructions_of, kept
+from claw.app.prompting import instructions_of, kept, with_scripts
 from claw.app.wishes import Wishes
+from claw.config.paths import home_directory
 from claw.policy.hooks.declared import HookDeclaration
 from claw.policy.permissions import ModePolicy
 from claw.policy.redact import KnownSecrets
@@ -16,6 +17,7 @@ from claw.ports import (
     Redactor,
 )
 from claw.prompts.system import instructions_section
+from claw.types.permissions import Rule
 from claw.types.tools import ToolSpec
 
 __all__ = ["Today", "today"]
@@ -31,7 +33,7 @@ class Today(msgspec.Struct, frozen=True):
     policy: ModePolicy
     hooks: tuple[HookDeclaration, ...]
     instructions: str
-    kept_rules: bytes
+    kept_rules: list[Rule]
     kept_hooks: bytes
     env: Mapping[str, str]
     homes: tuple[str, str]
@@ -49,8 +51,8 @@ def today(wishes: Wishes, specs: Sequence[ToolSpec]) -> Today:
         policy=policy,
         hooks=hooks,
         instructions=instructions_section(instructions_of(loaded, cwd).instructions),
-        kept_rules=kept(policy.rules, redactor),
-        kept_hooks=kept(hooks, redactor),
+        kept_rules=msgspec.json.decode(kept(policy.rules, redactor), type=list[Rule]),
+        kept_hooks=kept(with_scripts(hooks, cwd, home_directory(wishes.env)), redactor),
         env=loaded.settings.env,
         homes=(loaded.homes.config, loaded.homes.project),
         redactor=redactor,

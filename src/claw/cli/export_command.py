@@ -134,7 +134,13 @@ def _lines(path: str, clean: Clean, elsewhere: list[int]) -> Iterator[bytes]:
 def _cleaned(raw: bytes, clean: Clean) -> bytes:
     """The same bytes where there is no secret in them, else a record with its own checksum."""
     fields = msgspec.json.decode(raw, type=dict[str, Any])
-    without = each_text(fields, clean)
+    try:
+        without = each_text(fields, clean)
+    except RecursionError as error:
+        raise SessionError(
+            f"record {fields.get('seq')} is nested too deeply to be looked through for secrets",
+            hint="`--format markdown` and `--format html` leave out what is nested so deeply.",
+        ) from error
     if without == fields:
         return raw
     del without["crc"]

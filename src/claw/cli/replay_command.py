@@ -84,7 +84,11 @@ def _json(done: Replayed) -> dict[str, Any]:
 def _text(done: Replayed) -> str:
     counted = f"{_counted(done.turns, 'turn')}, {_counted(done.steps, 'step')}"
     lines = [f"same: {counted}" if done.same else f"differs: {counted}"]
-    if done.ended_early:
+    if done.missing_from is not None:
+        lines.append(
+            f"Records are missing from number {done.missing_from} on; up to there it was replayed."
+        )
+    elif done.ended_early:
         lines.append("The recording ends in the middle of a turn; up to there it was replayed.")
     for difference in done.differences:
         lines += _told(difference)

@@ -34,6 +34,8 @@ from claw.types.permissions import Behavior
 __all__ = ["FLAGS", "HookText", "Loaded", "Origin", "RuleText", "load_settings"]
 
 
+FROM_FLAG = "flag "
+"""How the place of what a flag of the command line said begins."""
 # The flag that sets each key, for messages and for `claw config`.
 FLAGS = {
     "model": "--model",
@@ -268,7 +270,7 @@ def _auto_compaction(variable: str, text: str) -> dict[str, Any]:
 
 def _flags(flags: Mapping[str, Any]) -> list[_Source]:
     return [
-        _given("flags", {key: value}, f"flag {FLAGS[key]}", FLAGS[key])
+        _given("flags", {key: value}, f"{FROM_FLAG}{FLAGS[key]}", FLAGS[key])
         for key, value in flags.items()
         if value is not None
     ]

@@ -17,11 +17,13 @@ from msgspec.structs import replace
 
 from claw.app.furnish import refuse_loops
 from claw.app.today import Today
+from claw.config.load import FROM_FLAG
 from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
 from claw.engine.structured import KIND
-from claw.errors import ConfigError, SessionError, SessionNotFound
+from claw.errors import ConfigError, SessionCorrupt, SessionError, SessionNotFound
 from claw.models.decode import decode_again
 from claw.models.dialect import SPOKEN
+from claw.policy.permissions import ModePolicy
 from claw.ports import Ports, ToolSet
 from claw.prompts.system import with_instructions
 from claw.recordings.play import (
@@ -61,6 +63,7 @@ from claw.types.entries import (
     Titled,
 )
 from claw.types.events import AssistantEvent
+from claw.types.permissions import Rule
 from claw.types.request import Request, Sampling
 from claw.types.results import Failure
 from claw.types.session import SessionState
@@ -164,12 +167,19 @@ class _Replay:
             differences += await self._turn(take)
             if differences and not self._live.goes_on:
                 break
+        if self._early and not turns:
+            raise SessionCorrupt(
+                f"{self._path} cannot be replayed: records are missing before its first turn",
+                line=len(self._records) + 1,
+                hint="`claw sessions verify` tells what is wrong with it.",
+            )
         return Replayed(
             session_id=self._state.session_id,
             turns=turns,
             steps=self._steps,
             differences=tuple(differences),
             ended_early=self._early or not whole,
+            missing_from=len(self._records) + 1 if self._early else None,
             live=tuple(sorted(self._live.parts)),
             stale=self._stale(),
             played=(*self._played, *self._not_played()),
@@ -276,7 +286,7 @@ class _Replay:
             specs = self._prompt(installed).tools
             found = Place(Live(env=self._live.env), self._state.cwd, self._stack).today(specs)
             changed = {
-                "policy": digest_of(found.kept_rules) != installed.rules,
+                "policy": self._rules_of(installed) != found.kept_rules,
                 "hooks": digest_of(found.kept_hooks) != installed.hooks,
                 "prompt": found.instructions != self._section(installed),
             }
@@ -285,6 +295,17 @@ class _Replay:
         return tuple(
             part for part, is_so in changed.items() if is_so and part not in self._live.parts
         )
+
+    def _rules_of(self, installed: PromptInstalled) -> list[Rule]:
+        """Those of settings: what a flag said then has not changed since."""
+        rules = msgspec.json.decode(self._read(installed.rules), type=list[Rule])
+        return [rule for rule in rules if not rule.source.startswith(FROM_FLAG)]
+
+    def _flagged(self, installed: PromptInstalled | None) -> list[Rule]:
+        if installed is None:
+            return []
+        rules = msgspec.json.decode(self._read(installed.rules), type=list[Rule])
+        return [rule for rule in rules if rule.source.startswith(FROM_FLAG)]
 
     # -- the turn's ports ----------------------------------------------------------
 
@@ -301,6 +322,7 @@ class _Replay:
         )
         tape.steer, tape.interrupt, tape.expire = runtime.steer, runtime.interrupt, clock.expire
         tape.change = partial(_change, runtime)
+        tape.sent = lambda: runtime.state.transcript.messages
         return runtime
 
     def _ports(
@@ -369,7 +391,9 @@ class _Replay:
                 played = PlayedTools(tape, ports.tools.specs(), blobs, self._tools)
                 ports = replace(ports, tools=played)
         if "policy" in parts:
-            ports = replace(ports, policy=found.policy)
+            rules = (*found.policy.rules, *self._flagged(self._state.prompt))
+            approver = PlayedApprover(tape, unasked=False)
+            ports = replace(ports, policy=ModePolicy(rules), approver=approver)
         if "hooks" in parts:
             hooks = place.hooks(found, self._state.session_id, self._path, ports.tools.specs())
             ports = replace(ports, hooks=LiveHooks(tape, hooks))

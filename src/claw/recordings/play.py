@@ -44,7 +44,14 @@ from claw.recordings.record import (
     with_the_rest,
 )
 from claw.recordings.trajectory import Names
-from claw.recordings.verify import Difference, compare, ignored_in, missing, same_place
+from claw.recordings.verify import (
+    Difference,
+    compare,
+    first_message,
+    ignored_in,
+    missing,
+    same_place,
+)
 from claw.types.effects import Effect, Facts, Observed, ReadPath, WritePath
 from claw.types.entries import (
     Checkpointed,
@@ -64,7 +71,7 @@ from claw.types.entries import (
 )
 from claw.types.events import AssistantEvent
 from claw.types.hooks import HookOutcome, HookPayload
-from claw.types.messages import Image, ResultBlock, Text, ToolUse, text_of
+from claw.types.messages import Image, Message, ResultBlock, Text, ToolUse, text_of
 from claw.types.permissions import Answer, Decision, PermissionMode, Question, Rule
 from claw.types.request import Request
 from claw.types.results import Failure
@@ -97,8 +104,9 @@ class Tape:
 
     ``settled`` are the calls that have results, ``current`` is the one that is looked at,
     ``edited_call`` the one whose input a person changed last. ``steer``, ``interrupt``,
-    ``expire`` and ``change`` (for asides) are how the turn is reached from outside; whoever
-    runs it fills them in, and lets its events come to ``emit``. With
+    ``expire`` and ``change`` (for asides) are how the turn is reached from outside, ``sent``
+    what its next request holds; whoever runs it fills them in, and lets its events come to
+    ``emit``. With
     ``stops``, what comes after the first difference is not looked at any more.
     """
 
@@ -125,6 +133,7 @@ class Tape:
         self.interrupt: Callable[[], None] = _nobody
         self.expire: Callable[[], None] = _nobody
         self.change: Callable[[KnownEntry], None] = _nobody_changes
+        self.sent: Callable[[], Sequence[Message]] = tuple
         self._names, self._ignored, self._stops, self._show = names, ignored, stops, show
         self._adopted: list[dict[str, Any]] = []
         self._asked_at = -1
@@ -216,8 +225,18 @@ class Tape:
             return
         ignored = ignored_in(recorded, self._ignored, differed=bool(self.differences))
         if found := compare(recorded, made, names=self._names, ignored=ignored, show=self._show):
-            self._differs(recorded, found)
+            self._differs(recorded, self._message_in(recorded, made, found))
         self.at += 1
+
+    def _message_in(
+        self, recorded: KnownEntry, made: KnownEntry, found: tuple[str, str, str]
+    ) -> tuple[str, str, str]:
+        """Of a conversation that is another one, the message that is."""
+        if not isinstance(recorded, StepRequested) or not isinstance(made, StepRequested):
+            return found
+        if found[0] != "digests.messages":
+            return found
+        return first_message(recorded.digests, made.digests, self.sent()) or found
 
     def _find_again(self, recorded: KnownEntry, made: KnownEntry) -> None:
         """Go on where the recording tells of the same; what was made is new if it never does."""
@@ -575,10 +594,14 @@ class PlayedPolicy:
 
 
 class PlayedApprover:
-    """Implements ``Approver``: the answers that people gave."""
+    """Implements ``Approver``: the answers that people gave.
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    ``unasked`` allows questions about calls that nobody was asked about, which get what
+    was decided. Where the rules are today's, a question that is new is a difference.
+    """
+
+    def __init__(self, tape: Tape, *, unasked: bool = True) -> None:
+        self._tape, self._unasked = tape, unasked
 
     async def ask(self, question: Question) -> Answer:
         await _pause()
@@ -594,6 +617,8 @@ class PlayedApprover:
             raise fault
         if decision is None:
             return Answer(call.broken == 2, input=call.edited)
+        if not self._unasked and not call.asked:
+            return Answer(False, f"today somebody would be asked: {question.reason}", asked=False)
         return Answer(
             decision.answer == "yes" if decision.asked else decision.decision == "allow",
             decision.reason,

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from claw.errors import ReplayMismatch
 from claw.recordings.trajectory import WIRE, Names, plain
-from claw.types.entries import KnownEntry, PromptInstalled, ReplyReceived, TurnEnded
+from claw.types.entries import (
+    Digests,
+    KnownEntry,
+    PromptInstalled,
+    ReplyReceived,
+    TurnEnded,
+)
+from claw.types.messages import Message
 
 __all__ = [
     "Difference",
@@ -18,6 +25,7 @@ __all__ = [
     "Replayed",
     "compare",
     "differing",
+    "first_message",
     "ignored_in",
     "missing",
     "place",
@@ -83,6 +91,26 @@ def differing(
 ) -> Iterator[tuple[str, Any, Any]]:
     """Each field that differs, with its two values as plain data, None where there is none."""
     return _differing(plain(recorded, names, ignored), plain(made, names, ignored), "")
+
+
+def first_message(
+    recorded: Digests, made: Digests, sent: Sequence[Message]
+) -> tuple[str, str, str] | None:
+    """The first message of a request that is not what it was, as ``compare`` does.
+
+    ``sent`` are the messages ``made`` was taken of. None where the recording does not tell.
+    """
+    expected, actual = ((*digests.before, digests.messages) for digests in (recorded, made))
+    known = min(len(expected), len(actual), len(sent))
+    pairs = zip(expected[-known:], actual[-known:], sent[-known:], strict=True)
+    for back, (old, new, message) in zip(range(known, 0, -1), pairs, strict=True):
+        if old == new:
+            continue
+        if back == known < len(sent):
+            return None
+        told = f"another message, with which the digest is {old}"
+        return f"messages[{len(sent) - back}]", *window(told, _text(msgspec.to_builtins(message)))
+    return None
 
 
 def ignored_in(
@@ -179,7 +207,8 @@ class Replayed(msgspec.Struct, frozen=True):
     """What came of a replay. ``live`` names the parts that were today's.
 
     ``differences`` are in order, one for each place; where it stopped at the first there is
-    one at most. ``ended_early``: the recording ends in the middle of a turn (a killed
+    one at most. ``missing_from`` is the place of the first record that is not there, where one is
+    missing in the middle. ``ended_early``: the recording ends in the middle of a turn (a killed
     process, a salvaged file). ``stale`` names what has changed since without being asked.
     ``played`` is every turn of the recording, for looking at both side by side; ``system`` the
     system prompt as recorded and as of today, where they differ.
@@ -191,6 +220,7 @@ class Replayed(msgspec.Struct, frozen=True):
     live: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
     ended_early: bool = False
+    missing_from: int | None = None
     stale: tuple[str, ...] = ()
     played: tuple[Played, ...] = ()
     system: tuple[str, str] | None = None

@@ -44,6 +44,7 @@ def _cleaned(outcome: HookOutcome, redactor: Redactor) -> HookOutcome:
     return replace(
         outcome,
         reason=redactor.clean(outcome.reason),
+        by=redactor.clean(outcome.by),  # a command, and a key may stand in it
         stop=None if outcome.stop is None else redactor.clean(outcome.stop),
         messages=clean(outcome.messages),
         context=clean(outcome.context),

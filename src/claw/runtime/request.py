@@ -14,6 +14,11 @@ from claw.types.transcript import Transcript
 
 __all__ = ["Digester", "Prompt", "build_request"]
 
+BEFORE = 4
+"""Messages: a step adds two, or three where somebody steers."""
+SHORT = 12
+"""Hexadecimal digits."""
+
 
 class Prompt(msgspec.Struct, frozen=True):
     """What stands before the conversation; the same for every request of a session."""
@@ -40,11 +45,13 @@ class Digester:
 
     def digests(self, request: Request) -> Digests:
         system, tools = self._of_prompt(Prompt(request.system, request.tools))
+        *before, last = self._chain(request.messages)
         return Digests(
             system=system,
             tools=tools,
-            messages=self._chain(request.messages).hex(),
+            messages=last.hex(),
             sampling=_digest(msgspec.json.encode(request.sampling)),
+            before=tuple(value.hex()[:SHORT] for value in before),
         )
 
     def _of_prompt(self, prompt: Prompt) -> tuple[str, str]:
@@ -52,7 +59,8 @@ class Digester:
             self._fixed = (prompt, _digest(_encode(prompt.system)), _digest(_encode(prompt.tools)))
         return self._fixed[1:]
 
-    def _chain(self, messages: tuple[Message, ...]) -> bytes:
+    def _chain(self, messages: tuple[Message, ...]) -> list[bytes]:
+        """The values at the last messages."""
         same = 0
         for (seen, _), message in zip(self._seen, messages, strict=False):
             if seen is not message:
@@ -63,7 +71,7 @@ class Digester:
         for message in messages[same:]:
             last = hashlib.sha256(last + _encode(message)).digest()[:16]
             self._seen.append((message, last))
-        return last
+        return [value for _, value in self._seen[-1 - BEFORE :]] or [b""]
 
 
 def _digest(data: bytes) -> str:

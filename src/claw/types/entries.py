@@ -108,12 +108,17 @@ class UserMessaged(_Base, frozen=True, tag="user_message"):
 
 
 class Digests(msgspec.Struct, frozen=True):
-    """Of a request's parts. ``messages`` is chained, so equal prefixes show."""
+    """Of a request's parts. ``messages`` is chained, so equal prefixes show.
+
+    ``before`` are beginnings of the chain's values at the few messages before the last, so
+    that the first that differs can be named.
+    """
 
     system: str
     tools: str
     messages: str
     sampling: str
+    before: tuple[str, ...] = ()
 
 
 class StepRequested(_Base, frozen=True, tag="step_requested"):

@@ -43,7 +43,7 @@ from claw.workspace.disk import SystemDisk
 
 AT = "2026-11-30T14:20:00.000Z"
 SPENT = Usage(30, 7, cache_read_input_tokens=4)
-DIGESTS = Digests(*(letter * 64 for letter in "abcd"))
+DIGESTS = Digests("a" * 64, "b" * 64, "c" * 64, "d" * 64)
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     "0000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
