@@ -107,6 +107,15 @@ async def test_load_session_cli_runs(place: Workplace):
     assert "4 messages" in (await good(place, "load-session", id[:-2])).out
 
 
+@pytest.mark.parametrize("command", [("turn-loop", "--persist"), ("flush-transcript",)])
+async def test_what_cannot_be_kept_is_not_begun(place: Workplace, command: tuple[str, ...]):
+    (place.home / "file").write_text("no directory")
+    env = {"CLAW_CONFIG_HOME": str(place.home / "file/config")}
+    ended = await place.run(*command, "find the lock", env=env)
+    assert (ended.code, ended.out) == (1, "")
+    assert "CLAW_CONFIG_HOME" in ended.err
+
+
 async def test_a_compaction_is_seen_on_stderr(place: Workplace):
     ended = await good(place, "turn-loop", PROMPT, "--max-turns", "15")
     assert reasons(ended) == ["completed"] * 15

@@ -111,3 +111,34 @@ async def test_pictures_are_beside_it(place: Workplace) -> None:
     check(place.work / "t.json")
     (part,) = json.loads((place.work / "t.json").read_text())["steps"][-1]["message"][1:]
     assert Path(part["source"]["path"]).read_bytes() == picture()
+
+
+async def test_a_link_stays_and_what_it_leads_to_is_written(place: Workplace) -> None:
+    await talk(place, "done")
+    (place.work / "link.md").symlink_to(place.home / "real.md")
+    for _ in range(2):
+        assert (await place.run("export", "latest", "-o", "link.md")).code == 0
+        assert (place.work / "link.md").is_symlink()
+        assert "done" in (place.home / "real.md").read_text()
+
+
+async def test_stdout_is_written_to_and_never_replaced(place: Workplace) -> None:
+    await talk(place, "done")
+    assert "done" in (await place.run("export", "latest", "-o", "-")).out
+    taken = place.work / "out.md"
+    with taken.open("wb") as file:
+        process = await place.start("export", "latest", "-o", "/dev/fd/1", stdout=file)
+        _, err = await process.communicate()
+    assert process.returncode == 1
+    assert "no regular file" in err.decode()
+    assert taken.read_bytes() == b""
+    ended = await place.run("replay", "latest", "--html", "-")
+    assert (ended.code, ended.out) == (2, "")
+    assert not (place.work / "-").exists()
+
+
+async def test_what_cannot_be_written_says_what_to_do(place: Workplace) -> None:
+    await talk(place, "done")
+    ended = await place.run("export", "latest", "-o", "gone/session.md")
+    assert (ended.code, ended.out) == (1, "")
+    assert "hint: Name a file in a directory" in ended.err

@@ -104,6 +104,47 @@ async def test_records_that_are_missing_are_told_of(place: Workplace):
     assert "claw sessions verify" in ended.err
 
 
+async def test_a_session_behind_a_link_has_all_that_belongs_to_it(place: Workplace):
+    (place.home / "link.jsonl").symlink_to(await recorded(place))
+    ended = await place.run("replay", str(place.home / "link.jsonl"))
+    assert (ended.code, ended.out) == (0, "same: 1 turn, 2 steps\n")
+
+
+@pytest.mark.no_replay("the recording was damaged")
+@pytest.mark.parametrize("damage", ["lost", "damaged"])
+async def test_a_long_text_that_is_lost_is_an_error_and_no_difference(
+    place: Workplace, damage: str
+):
+    call = {"calls": [{"name": "Bash", "input": {"command": "seq 1 60000"}}]}
+    allowed = ("--permission-mode", "bypassPermissions")
+    await place.run("-p", "go", *allowed, "--model", place.script(call, "done"))
+    blobs = place.home.glob(".claw/sessions/*/*.blobs/*")
+    longest = max(blobs, key=lambda path: path.stat().st_size)
+    longest.unlink()
+    if damage == "damaged":
+        longest.write_text("1")
+    ended = await place.run("replay", "latest")
+    assert (ended.code, ended.out) == (1, "")
+    assert longest.name in ended.err
+    assert "hint: `claw sessions verify`" in ended.err
+    ended = await place.run("sessions", "verify", "latest")
+    assert ended.code == 1
+    assert "cannot be replayed" in ended.out
+
+
+async def test_a_difference_names_its_call_and_stays_short(place: Workplace):
+    call = {"calls": [{"name": "Bash", "input": {"command": "cat a.txt"}}]}
+    (place.work / "a.txt").write_text("".join(f"{n}\n" for n in range(1_000)))
+    await place.run("-p", "go", "--allowedTools", "Bash", "--model", place.script(call, "done"))
+    (place.work / "a.txt").write_text("".join(f"{n}\n" for n in range(5_000, 6_000)))
+    ended = await place.run("replay", "latest", "--live", "tools")
+    assert ended.code == 5
+    lines = ended.out.splitlines()
+    assert lines[1] == "turn 1, step 1: tool_finished.content[0].text (Bash call_1_1)"
+    assert len(lines) < 70
+    assert "more lines" in lines[-1]
+
+
 async def test_tools_of_today_find_the_file_of_today(place: Workplace):
     await recorded(place)
     assert (await place.run("replay", "latest", "--live", "tools")).code == 0

@@ -23,7 +23,7 @@ from claw.engine.query_engine import QueryEngine, QueryEngineConfig
 from claw.engine.registry import builtin_registry
 from claw.engine.store import load_session
 from claw.engine.turn_loop import loop, loop_engine, registry_of
-from claw.errors import ConfigError
+from claw.errors import ConfigError, SessionError
 from claw.routing import Registry, route_prompt
 from claw.types.entries import Compacted, Event
 from claw.types.events import Notice
@@ -74,6 +74,8 @@ def run_turns(given: Mapping[str, Any]) -> int:
         ) as engine,
     ):
         _listen(engine, screen)
+        if given["persist"]:
+            _refuse_memory(engine)
         registry = registry_of(engine, given["registry"])
         turns: list[TurnResult] = []
         for result in loop(
@@ -117,6 +119,7 @@ def run_flush(given: Mapping[str, Any]) -> int:
     refuse_broad(wishes.cwd, screen, allowed=given["allow_broad_cwd"])
     wishes = replace(wishes, ephemeral=False)
     with interruptible(), _engine(wishes, given, screen) as engine:
+        _refuse_memory(engine)
         result = engine.submit_message(prompt)
         path = engine.persist_session()
         flushed = engine.transcript_store.flushed
@@ -169,6 +172,14 @@ def _listen(engine: QueryEngine, screen: Screen) -> None:
     engine.runtime.listen(tell)
 
 
+def _refuse_memory(engine: QueryEngine) -> None:
+    """Before the turns that somebody wants to be kept. Raises ``SessionError``."""
+    if engine.house.journal_path is None:
+        raise SessionError(
+            "the session could not be kept", hint="Set CLAW_CONFIG_HOME to a directory for it."
+        )
+
+
 def _wishes(given: Mapping[str, Any]) -> Wishes:
     """The flags before the command hold too. Raises ``UsageError``."""
     wishes = wishes_of({**given, "model": None})
@@ -192,7 +203,9 @@ def _script(path: str | None) -> list[str]:
         with open(path, "rb") as file:
             content = file.read(LARGEST_SCRIPT + 1)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the script {path}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        hint = "It has one prompt a line, or is a JSON list of texts."
+        raise ConfigError(f"cannot read the script {path}: {why}", hint=hint) from error
     if len(content) > LARGEST_SCRIPT:
         raise ConfigError(f"the script {path} has more than {LARGEST_SCRIPT // 1024} KiB")
     if content.lstrip().startswith(b"["):

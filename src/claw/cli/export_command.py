@@ -32,9 +32,11 @@ from claw.viewer.fold import fold
 from claw.viewer.page import page
 from claw.workspace.disk import SystemDisk
 
-__all__ = ["cleaner", "export_session", "page_of", "write_whole"]
+__all__ = ["STDOUT", "cleaner", "export_session", "page_of", "write_whole"]
 
 Clean = Callable[[str], str]
+SYSTEM = ("/dev/", "/proc/")
+STDOUT = "-"
 
 
 def export_session(given: Mapping[str, Any]) -> int:
@@ -53,7 +55,7 @@ def export_session(given: Mapping[str, Any]) -> int:
     else:
         pieces = _document(path, clean)
     screen = screen_here()
-    if given["output"]:
+    if given["output"] not in (None, STDOUT):
         write_whole(given["output"], path, pieces)
     else:
         for piece in pieces:
@@ -149,21 +151,28 @@ def _cleaned(raw: bytes, clean: Clean) -> bytes:
 
 
 def write_whole(target: str, source: str, pieces: Iterable[bytes]) -> None:
-    """A new private file, or one in the place of a regular file; whole, or not at all."""
-    target = os.path.abspath(os.path.expanduser(target))
-    if os.path.realpath(target) == os.path.realpath(source):
+    """A new private file, or one in the place of a regular file; whole, or not at all.
+
+    A link stays, and what it leads to is written. Raises ``ConfigError``.
+    """
+    named = os.path.abspath(os.path.expanduser(target))
+    target = os.path.realpath(named)
+    if target == os.path.realpath(source):
         raise ConfigError("the export would replace the session itself", hint="Name another file.")
+    another = "Name a file in a directory that you may write to."
     try:
-        if not stat.S_ISREG(os.stat(target).st_mode):
-            raise ConfigError(f"{target} is no regular file", hint="Name another one.")
+        regular = stat.S_ISREG(os.stat(target).st_mode)
     except FileNotFoundError:
-        pass
+        regular = True  # it will be one
     except OSError as error:
-        raise ConfigError(f"cannot write {target}: {reason(error)}") from error
+        raise ConfigError(f"cannot write {target}: {reason(error)}", hint=another) from error
+    # `/dev/stdout` may lead to a regular file: one that somebody else has open.
+    if not regular or named.startswith(SYSTEM):
+        raise ConfigError(f"{named} is no regular file", hint="Name another one.")
     disk = SystemDisk()
     temporary = f"{target}.{os.getpid()}.tmp"
     try:
         put_file(disk, temporary, pieces)
         disk.rename(temporary, target)
     except OSError as error:
-        raise ConfigError(f"cannot write {target}: {reason(error)}") from error
+        raise ConfigError(f"cannot write {target}: {reason(error)}", hint=another) from error

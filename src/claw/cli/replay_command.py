@@ -97,10 +97,11 @@ def _text(done: Replayed) -> str:
 
 
 def _told(difference: Difference) -> list[str]:
+    where = f"{difference} ({difference.about})" if difference.about else str(difference)
     if "\n" in difference.expected or "\n" in difference.actual:
-        return [str(difference), *(f"  {line}" for line in difference.diff.splitlines())]
+        return [where, *(f"  {line}" for line in difference.diff.splitlines())]
     return [
-        str(difference),
+        where,
         f"  recorded: {difference.expected}",
         f"  replayed: {difference.actual}",
     ]

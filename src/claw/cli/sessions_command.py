@@ -376,8 +376,10 @@ def _reported(report: _Report) -> Iterator[str]:
         yield f"  {harmless(note)}"
     done = report.salvaged
     if done is None:
-        if found.damage:
+        if any(damage.line for damage in found.damage):
             yield f"  To keep the rest: claw sessions verify {shlex.quote(report.path)} --salvage"
+        elif found.damage:
+            yield "  Its records can all be read; what is lost cannot be replayed."
     elif done.damaged:
         yield f"  Salvaged: {done.kept} records are kept. Lost:"
         for lost in done.lost:

@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from claw.cli.export_command import cleaner, page_of, write_whole
+from claw.cli.export_command import STDOUT, cleaner, page_of, write_whole
 from claw.cli.render.activity import show_labelled
 from claw.cli.render.envelope import dumps
 from claw.cli.screen import Screen
 from claw.cli.sessions_command import home_and_project, screen_here
-from claw.errors import ConfigError
+from claw.errors import ConfigError, WrongUse
 from claw.sessions.index import find_anywhere
 from claw.sessions.load import refuse_foreign
 from claw.sessions.writing import reason
@@ -45,7 +45,12 @@ def view_session(given: Mapping[str, Any]) -> int:
 
 
 def put_page(page: bytes, target: str | None, session: str) -> str:
-    """The absolute path where the page of a session's file is now. Raises ``ConfigError``."""
+    """The absolute path where the page of a session's file is now. Raises ``ClawError``."""
+    if target == STDOUT:
+        raise WrongUse(
+            "a page that is opened needs a file",
+            hint="`claw export REF --format html` writes a session's page to stdout.",
+        )
     if target:
         target = os.path.abspath(os.path.expanduser(target))
         write_whole(target, session, [page])

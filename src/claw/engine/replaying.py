@@ -61,6 +61,7 @@ from claw.types.entries import (
     SessionStarted,
     StepRequested,
     Titled,
+    ToolFinished,
 )
 from claw.types.events import AssistantEvent
 from claw.types.permissions import Rule
@@ -218,6 +219,9 @@ class _Replay:
             self._state = _folded(self._state, take)
             values = ("a prompt", "none is left of it")
             return [Difference(take.start.turn, 0, "user_message", "content", *values)]
+        for entry in take.entries:
+            if isinstance(entry, ToolFinished) and entry.spilled:
+                self._read(entry.spilled)  # what is damaged is an error, and no difference
         names = self._names(take)
         ignored = MOVED if "tools" in self._live.parts else REWORDED if self._anew else frozenset()
         tape = Tape(

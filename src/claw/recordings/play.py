@@ -251,13 +251,26 @@ class Tape:
     def _differs(self, recorded: KnownEntry, found: tuple[str, str, str]) -> None:
         field, expected, actual = found
         difference = Difference(
-            self.take.start.turn, self._step, _kind(recorded), field, expected, actual
+            self.take.start.turn,
+            self._step,
+            _kind(recorded),
+            field,
+            expected,
+            actual,
+            self._about(recorded),
         )
         if len(self.differences) < MOST_DIFFERENCES:
             self.differences.append(difference)
         if self._stops:
             self._over = True
             self.interrupt()
+
+    def _about(self, entry: KnownEntry) -> str:
+        """The event of a hook and the call, where it is one's."""
+        event = getattr(entry, "event", "")
+        call = self.calls.get(getattr(entry, "call_id", ""))
+        named = f"{call.use.name} {call.use.id}" if call is not None else ""
+        return ", ".join(filter(None, (event, named)))
 
     def refuse(self) -> None:
         """Where nothing could be written then, nothing can now: once. Raises ``SessionError``."""

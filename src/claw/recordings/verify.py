@@ -35,6 +35,8 @@ __all__ = [
 
 MOST = 1_200
 """Characters of a value that are shown."""
+MOST_LINES = 60
+"""Of a diff."""
 AROUND = 200
 _KEYS = ("call_id", "event", "step", "attempt")
 Show = Callable[[str], str | None]
@@ -46,6 +48,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     ``entry`` is the kind of the recorded entry, ``field`` where in it, with dots and
     brackets. Values are text, cut to what lies around the first character that differs.
+    ``about`` names the call and the event of an entry that has them.
     """
 
     turn: int
@@ -54,18 +57,20 @@ class Difference(msgspec.Struct, frozen=True):
     field: str
     expected: str
     actual: str
+    about: str = ""
 
     def __str__(self) -> str:
         return f"turn {self.turn}, step {self.step}: {self.entry}.{self.field}"
 
     @property
     def diff(self) -> str:
-        """A unified diff of the two values."""
-        lines = difflib.unified_diff(
+        """A unified diff of the two values, its first lines."""
+        lines = [*difflib.unified_diff(
             self.expected.splitlines(), self.actual.splitlines(), "recorded", "replayed",
             lineterm="", n=2,
-        )  # fmt: skip
-        return "\n".join(lines)
+        )]  # fmt: skip
+        more = [f"... {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+        return "\n".join([*lines[:MOST_LINES], *more])
 
 
 def compare(

@@ -17,6 +17,8 @@ __all__ = ["FileBlobs", "MemoryBlobs", "blobs_dir", "digest_of", "read_blob"]
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
+_EXAMINE = "`claw sessions verify` tells what of the session is lost."
+
 
 def blobs_dir(journal_path: str) -> str:
     """The directory of the blobs that belong to a journal: ``<id>.blobs`` beside it."""
@@ -39,7 +41,7 @@ def read_blob(directory: str, digest: str) -> bytes:
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror}") from error
     if digest_of(data) != digest:
-        raise SessionError(f"{path} is damaged: its content does not fit its name")
+        raise SessionError(f"{path} is damaged: its content does not fit its name", hint=_EXAMINE)
     return data
 
 
@@ -160,4 +162,4 @@ def _checked(digest: str) -> str:
 
 
 def _unknown(digest: str) -> SessionError:
-    return SessionError(f"the session holds no file with the digest `{digest}`")
+    return SessionError(f"the session holds no file with the digest `{digest}`", hint=_EXAMINE)

@@ -95,12 +95,13 @@ def find(home: str, cwd: str, ref: str) -> str:
     if "/" in ref or ref.endswith(_SUFFIX):
         path = os.path.join(cwd, os.path.expanduser(ref))
         if not os.path.isfile(path):
-            raise SessionNotFound(f"there is no session file {path}")
-        return path
+            hint = "`claw sessions list --all` names those that there are."
+            raise SessionNotFound(f"there is no session file {path}", hint=hint)
+        return os.path.realpath(path)  # what belongs to it lies beside it, not beside a link
     directory = sessions_dir(home, cwd)
     ids = [id for id, _ in _newest_first(directory)]
     if not ids:
-        hint = _found_elsewhere(home, ref) or "Start one without `--continue`/`--resume`."
+        hint = _found_elsewhere(home, ref) or "`claw` begins one."
         raise SessionNotFound(f"there are no sessions of {cwd} yet", hint=hint)
     if ref == "latest":
         begun = (id for id in ids if _is_begun(os.path.join(directory, id + _SUFFIX)))
