@@ -1,7 +1,9 @@
-"""Draws docs/terminal.svg: what a terminal showed while somebody typed into claw."""
+"""Draws docs/terminal.svg, what a terminal showed while somebody typed into claw, and
+docs/session.png, the page of a session that had everything in it."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import subprocess
@@ -17,8 +19,12 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from tests.browser.chromium import Chromium, find_chromium
+from tests.viewing import everything, page_of
+
 PROJECT = Path(__file__).resolve().parent.parent
-WIDTH, HEIGHT = 92, 44
+WIDTH, HEIGHT = 92, 44  # characters
+PAGE = (1100, 1000)  # pixels
 # Written so that a search of this repository does not find it here.
 ENGINE = """\
 class Engine:
@@ -102,6 +108,17 @@ def _style(cell: pyte.screens.Char) -> Style:
     return Style(color=color, bold=cell.bold, italic=cell.italics, reverse=cell.reverse)
 
 
+def photograph(program: str, folder: Path) -> None:
+    """The top of the page."""
+    source = page_of(asyncio.run(everything(folder / "session")))
+    page = folder / "session.html"
+    page.write_text(source.replace(str(folder / "session/workspace"), "~/leak"), encoding="utf-8")
+    with Chromium(program, folder) as browser:
+        tab = browser.open(page.as_uri(), width=PAGE[0], height=PAGE[1])
+        tab.settle()
+        tab.screenshot(PROJECT / "docs/session.png")
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -110,8 +127,13 @@ def main() -> None:
         (folder / "demo/engine.py").write_text(ENGINE)
         subprocess.run(["git", "init", "-q", str(folder / "demo")], check=True)
         svg = draw(show(folder), str(folder))
-    (PROJECT / "docs/terminal.svg").write_text(svg, encoding="utf-8")
-    print("docs/terminal.svg")
+        (PROJECT / "docs/terminal.svg").write_text(svg, encoding="utf-8")
+        print("docs/terminal.svg")
+        if (program := find_chromium()) is None:
+            print("docs/session.png is as it was: there is no chromium here")
+            return
+        photograph(program, folder)
+        print("docs/session.png")
 
 
 if __name__ == "__main__":

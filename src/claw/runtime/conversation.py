@@ -254,7 +254,11 @@ class ConversationRuntime:
         return None if task.cancelled() else task.result()
 
     async def stream_turn(self, prompt: str | tuple[UserBlock, ...]) -> AsyncGenerator[Event, None]:
-        """The same turn as an iterator of its events; leaving it early interrupts the turn."""
+        """The same turn as an iterator of its events; leaving it early interrupts the turn.
+
+        A ``break`` alone does not leave it until Python closes the iterator: wrap it in
+        ``contextlib.aclosing``, or call ``interrupt`` and read on to the end.
+        """
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         forget = self.listen(queue.put_nowait)
         task = asyncio.ensure_future(self.run_turn(prompt))
