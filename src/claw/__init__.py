@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from claw.engine.turn_loop import run_turn_loop
     from claw.routing import RoutedMatch, route_prompt
     from claw.runtime.conversation import ConversationRuntime
+    from claw.tools.function import tool
     from claw.types.permissions import PermissionDenial
     from claw.types.results import StoredSession, TurnResult, TurnSummary, final_assistant_text
     from claw.version import __version__
@@ -51,6 +52,7 @@ __all__ = [
     "route_prompt",
     "run",
     "run_turn_loop",
+    "tool",
 ]
 
 _HOMES = {
@@ -73,6 +75,7 @@ _HOMES = {
     "route_prompt": ("claw.routing", "route_prompt"),
     "run": ("claw.app.furnish", "run"),
     "run_turn_loop": ("claw.engine.turn_loop", "run_turn_loop"),
+    "tool": ("claw.tools.function", "tool"),
 }
 
 

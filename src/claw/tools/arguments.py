@@ -85,10 +85,13 @@ def _simplified(schema: Any, definitions: Mapping[str, Any]) -> Any:
         return [_simplified(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    if "$ref" in schema:
-        return _simplified(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:
-        [schema] = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        schema = {key: value for key, value in schema.items() if key != "anyOf"}
+        schema |= options[0] if len(options) == 1 else {"anyOf": options}
+    if "$ref" in schema:
+        whole = definitions[schema["$ref"].rpartition("/")[2]]
+        schema = {**whole, **{key: value for key, value in schema.items() if key != "$ref"}}
     simple = {
         key: _simplified(value, definitions)
         for key, value in schema.items()
