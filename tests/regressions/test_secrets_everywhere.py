@@ -1,6 +1,7 @@
 """A secret of the environment reaches neither journal nor model, whoever says it."""
 
 from pathlib import Path
+from typing import Any
 
 from claw.errors import RequestRejected
 from claw.testing import Harness, ScriptReply, calls, fails, says
@@ -51,3 +52,33 @@ async def test_a_key_in_the_command_of_a_hook_is_cleaned(tmp_path: Path) -> None
         ]
         assert not [data for data in kept if SECRET.encode() in data]
         assert b"[redacted:MY_API_KEY]" in b"".join(kept)
+
+
+async def test_a_file_that_is_changed_is_not_kept_with_its_key(tmp_path: Path) -> None:
+    def change(old: str, new: str) -> ScriptReply:
+        return calls(("Edit", {"file_path": ".env", "old_string": old, "new_string": new}))
+
+    before = f"KEY={SECRET}\nLEVEL=low\n"
+    options: dict[str, Any] = {
+        "files": {".env": before, "AGENTS.md": f"The key is {SECRET}.", "a.txt": "one\n"},
+        "settings": {"env": {"MY_API_KEY": SECRET}},
+        "mode": "bypassPermissions",
+    }
+    script: list[ScriptReply] = [
+        calls(("Read", {"file_path": ".env"}), ("Read", {"file_path": "a.txt"})),
+        change("low", "high"),
+        calls(("Edit", {"file_path": "a.txt", "old_string": "one", "new_string": "two"})),
+        says("done"),
+    ]
+    async with Harness(tmp_path, script, **options) as run:
+        await run.turn("go")
+        assert SECRET not in repr(run.requests)
+        files = run.home.glob(".claw/sessions/**/*")
+        kept = [path.read_bytes() for path in files if path.is_file()]
+        assert not [data for data in kept if SECRET.encode() in data]
+        (point,) = run.house.runtime.turns()
+        done = run.house.runtime.rewind(point.seq)
+        assert [Path(path).name for path in done.files] == ["a.txt"]
+        assert "holds a secret" in "".join(done.left)
+        assert (run.workspace / "a.txt").read_text() == "one\n"
+        assert (run.workspace / ".env").read_text() == before.replace("low", "high")

@@ -167,6 +167,21 @@ async def test_secrets_that_tools_print_are_left_out_as_they_were(tmp_path: Path
         (await judged(run, "tools")).check()
 
 
+@pytest.mark.parametrize("part", ["policy", "hooks", "prompt", "tools"])
+async def test_a_file_with_a_secret_was_not_kept_and_is_not_missed(tmp_path: Path, part: str):
+    settings = {"env": {"MY_API_KEY": "tr0ub4dor-and-3"}, **hooked("PreToolUse")}
+    files = {**FILES, "a.txt": "one tr0ub4dor-and-3\n"}
+    script = [SCRIPT[0], SCRIPT[2], says("done")]
+    options: Any = {"files": files, "settings": settings, "mode": "bypassPermissions"}
+    async with Harness(tmp_path, script, **options) as run:
+        await run.turn("go")
+        (kept,) = [entry for entry in run.entries if isinstance(entry, Checkpointed)]
+        assert (kept.before, kept.secret) == (None, True)
+        if part == "tools":  # as it was it is nowhere, so that somebody puts it back
+            (run.workspace / "a.txt").write_text(files["a.txt"])
+        (await judged(run, part)).check()
+
+
 async def edited(folder: Path, path: str, **options: Any) -> Harness:
     script: list[Any] = [
         calls(("Read", {"file_path": path})),

@@ -171,9 +171,13 @@ async def _furnish(
     stack.callback(processes.close)
     workspace = workspace_of(cwd, wishes, loaded, opened, disk)
 
+    redactor = KnownSecrets(secrets_of(loaded, wishes.env))
+
     # The system prompt waits for git; what takes long to load is loaded meanwhile.
     system, links = await asyncio.gather(
-        system_prompt(wishes, loaded, opened, date=utc(clock.now())[:10], processes=processes),
+        system_prompt(
+            wishes, loaded, opened, redactor, date=utc(clock.now())[:10], processes=processes
+        ),
         chain(
             choices,
             lent,
@@ -189,8 +193,6 @@ async def _furnish(
     )
     if loaded.settings.limits.max_budget_usd is not None:
         refuse_unpriced(links)
-
-    redactor = KnownSecrets(secrets_of(loaded, wishes.env))
 
     def tell(notice: Notice) -> None:
         runtime.tell(notice)
@@ -216,7 +218,7 @@ async def _furnish(
 
     async def renew() -> tuple[Prompt, PromptInstalled] | None:
         before = runtime.prompt
-        now = instructions_section(instructions_of(loaded, cwd).instructions)
+        now = redactor.clean(instructions_section(instructions_of(loaded, cwd).instructions))
         text = with_instructions(before.system, instructions.section, now)
         instructions.section = now
         if text == before.system:

@@ -59,9 +59,18 @@ class Told(msgspec.Struct):
 
 
 async def system_prompt(
-    wishes: Wishes, loaded: Loaded, opened: Opened, *, date: str, processes: Processes
+    wishes: Wishes,
+    loaded: Loaded,
+    opened: Opened,
+    redactor: Redactor,
+    *,
+    date: str,
+    processes: Processes,
 ) -> SystemPrompt:
-    """Built once a session: one that is resumed in its directory goes on with what it has."""
+    """Built once a session: one that is resumed in its directory goes on with what it has.
+
+    Without secrets: it is sent and kept.
+    """
     lost: tuple[str, ...] = ()
     if opened.state.prompt is not None and not opened.opening:
         try:
@@ -77,7 +86,8 @@ async def system_prompt(
         override=wishes.system_prompt or "",
     )
     notes = (*lost, *found.notes)
-    return SystemPrompt(prompt, instructions_section(found.instructions), notes)
+    section = instructions_section(found.instructions)
+    return SystemPrompt(redactor.clean(prompt), redactor.clean(section), notes)
 
 
 def instructions_of(loaded: Loaded, cwd: str) -> Discovered:

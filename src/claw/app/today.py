@@ -50,7 +50,9 @@ def today(wishes: Wishes, specs: Sequence[ToolSpec]) -> Today:
     return Today(
         policy=policy,
         hooks=hooks,
-        instructions=instructions_section(instructions_of(loaded, cwd).instructions),
+        instructions=redactor.clean(
+            instructions_section(instructions_of(loaded, cwd).instructions)
+        ),
         kept_rules=msgspec.json.decode(kept(policy.rules, redactor), type=list[Rule]),
         kept_hooks=kept(with_scripts(hooks, cwd, home_directory(wishes.env)), redactor),
         env=loaded.settings.env,

@@ -109,6 +109,8 @@ class Place:
             if not isinstance(entry, Checkpointed) or entry.path in seen:
                 continue
             seen.add(entry.path)
+            if entry.secret:
+                continue  # as it was it is nowhere
             relative = os.path.relpath(entry.path, self.recorded_cwd)
             if relative.startswith(".."):
                 continue

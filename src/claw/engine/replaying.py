@@ -378,7 +378,7 @@ class _Replay:
     ) -> Ports:
         parts = self._live.parts
         if parts & {"tools", "hooks"}:  # they may tell of secrets, as they may have then
-            ports = replace(ports, redactor=found.redactor)
+            ports = replace(ports, redactor=PlayedRedactor(found.redactor))
         if parts & {"tools", "policy"}:
             workspace = place.workspace()
             if self._tools is None:

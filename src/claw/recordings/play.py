@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from claw.errors import ModelUnavailable, SessionError, ToolFailed
-from claw.ports import FileContent, Tool, ToolCall, ToolSet
+from claw.ports import FileContent, Redactor, Tool, ToolCall, ToolSet
 from claw.recordings.record import (
     Call,
     Exchange,
@@ -96,6 +96,7 @@ __all__ = [
 
 LEFT_OUT = "[a picture was left out: "
 """What the runtime puts in the place of a picture that nobody can send, up to the reason."""
+SECRET = "[a file in which a secret stands]"
 MOST_DIFFERENCES = 100
 
 
@@ -560,6 +561,8 @@ class PlayedWorkspace:
             self._tape.refuse()
         if not isinstance(head, Checkpointed) or head.path != path:
             raise ToolFailed("nothing was kept of it")
+        if head.secret:
+            return FileContent(SECRET.encode(), path, "", 0)
         if head.before is None:
             return None
         return FileContent(self._blobs.get(head.before), path, head.before, head.mode)
@@ -703,10 +706,15 @@ class PlayedBlobs:
 
 
 class PlayedRedactor:
-    """Implements ``Redactor``: what was recorded is clean."""
+    """Implements ``Redactor``: what was recorded is clean; what is made anew is for ``today``."""
+
+    def __init__(self, today: Redactor | None = None) -> None:
+        self._today = today
 
     def clean(self, text: str) -> str:
-        return text
+        if text == SECRET:
+            return ""
+        return text if self._today is None else self._today.clean(text)
 
 
 class PlayedClock:

@@ -49,11 +49,16 @@ def put_back(ports: Ports, log: Recorder, past: SessionState) -> tuple[list[str]
 def _restore(ports: Ports, log: Recorder, saved: Checkpointed) -> bool:
     """Whether anything had to be done."""
     path = saved.path
+    if saved.secret:
+        raise ToolFailed(_not_kept(path))
     now = ports.workspace.peek(path, limit=MOST_BYTES)
     before = None if saved.before is None else ports.blobs.get(saved.before)
     if (None if now is None else now.data) == before:
         return False
-    log.record(_as_it_is(ports, "", path))
+    replaced = _as_it_is(ports, "", path)
+    if replaced.secret:  # this could not be undone
+        raise ToolFailed(_not_kept(path))
+    log.record(replaced)
     if before is not None:
         expect = None if now is None else now.digest
         ports.workspace.write(path, before, expect=expect, mode=saved.mode)
@@ -66,4 +71,11 @@ def _as_it_is(ports: Ports, call_id: str, path: str) -> Checkpointed:
     found = ports.workspace.peek(path, limit=MOST_BYTES)
     if found is None:
         return Checkpointed(call_id, path, None)
+    text = found.data.decode("utf-8", "surrogateescape")
+    if ports.redactor.clean(text) != text:
+        return Checkpointed(call_id, path, None, secret=True)
     return Checkpointed(call_id, path, ports.blobs.put(found.data), found.mode)
+
+
+def _not_kept(path: str) -> str:
+    return f"{path} holds a secret, which no session keeps: it is left as it is"

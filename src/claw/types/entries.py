@@ -251,12 +251,14 @@ class Checkpointed(_Base, frozen=True, tag="checkpointed"):
 
     ``path`` is absolute, ``before`` a blob, None where there was no file. A rewind that
     puts files back keeps in the same way what it replaces; its ``call_id`` is empty.
+    ``secret``: there was a file, but a secret stands in it, so it is not kept.
     """
 
     call_id: str
     path: str
     before: str | None
     mode: int = 0
+    secret: bool = False
 
 
 class Compacted(_Base, frozen=True, tag="compacted"):

@@ -385,6 +385,7 @@ class _Telling:
     def _checkpoint(self, entry: Checkpointed) -> None:
         if (call := self._called(entry.call_id)) is not None:
             how = "there was none" if entry.before is None else "kept as it was"
+            how = "not kept: a secret stands in it" if entry.secret else how
             call.traces.append(Trace("change", f"{self._texts.line(entry.path)}: {how}"))
 
     def _finished(self, entry: ToolFinished) -> None:
