@@ -296,6 +296,13 @@ async def test_an_answer_that_never_fits_is_an_error(place: Workplace):
     assert found.json["is_error"] is True
 
 
+async def test_the_offline_model_makes_no_documents(place: Workplace):
+    ended = await place.run("-p", "where is Lock defined?", "--json-schema", SCHEMA)
+    assert (ended.code, ended.out) == (1, "")
+    assert "no JSON document of a schema" in ended.err
+    assert not [*place.home.glob(".claw/sessions/*/*.jsonl")]
+
+
 @pytest.mark.parametrize("schema", ["", "[]", "{", "/no/file", '{"type": 3}', '{"$ref": "x"}'])
 async def test_what_is_no_schema_is_wrong_use(place: Workplace, schema: str):
     ended = await place.run("-p", "x", "--json-schema", schema, "--model", place.script("never"))

@@ -22,6 +22,8 @@ from claw.cli.render.outcome import exit_code
 from claw.cli.render.stream_json import StreamJson
 from claw.cli.screen import Screen
 from claw.cli.style import harmless
+from claw.errors import ConfigError
+from claw.models.offline.client import CONNECT_HINT
 from claw.ports import EventSink
 from claw.runtime.conversation import ConversationRuntime
 from claw.runtime.turn import TurnOptions
@@ -84,6 +86,11 @@ async def _furnish_and_run(
     approver = None if fd is None else TerminalApprover(screen, fd)
     house = await furnish(replace(wishes, at_once=True), approver=approver, sink=approver)
     try:
+        if form.check is not None and house.choice.kind == "offline":
+            raise ConfigError(
+                "the offline model answers by rules: it makes no JSON document of a schema",
+                hint=CONNECT_HINT,
+            )
         for notice in (*house.notices, *unfinished_turn(house)):
             show_notice(screen, notice)
         if form.debug:

@@ -76,7 +76,7 @@ def with_schema(prompt: str, schema: dict[str, Any]) -> tuple[UserBlock, ...]:
     return (
         Text(prompt),
         Text(
-            "When you are done, your last answer must be one JSON document that is valid under "
+            "\n\nWhen you are done, your last answer must be one JSON document that is valid under "
             f"this JSON Schema, and nothing else:\n\n{wanted}"
         ),
     )
