@@ -70,6 +70,7 @@ class Chromium:
 
     def _launch(self) -> None:
         self._buffer = b""
+        self._folder.mkdir(exist_ok=True)
         data = tempfile.mkdtemp(dir=self._folder)
         self._complaints = Path(data) / "stderr"
         reads, self._write = os.pipe()
