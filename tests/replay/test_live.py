@@ -97,8 +97,19 @@ async def test_a_question_of_today_is_a_difference_where_nobody_was_asked(tmp_pa
         await run.turn("go")
         rewrite(run, {"permissions": {"ask": ["Bash(cat:*)"]}})
         first = only(await judged(run, "policy"))
-        assert (first.step, first.entry, first.field) == (1, "decision_made", "decision")
-        assert (first.expected, first.actual) == ("allow", "deny")
+        assert (first.step, first.entry, first.field) == (1, "decision_made", "judged")
+        assert (first.expected, first.actual) == ("allow", "ask")
+
+
+async def test_what_nobody_could_be_asked_is_decided_as_it_was(tmp_path: Path):
+    script: list[Any] = [calls(("Bash", {"command": "cat a.txt"})), says("done")]
+    async with Harness(tmp_path, script, files=FILES) as run:
+        summary = await run.turn("go")
+        assert summary.permission_denials
+        (await judged(run, "policy")).check()
+        rewrite(run, {"permissions": {"allow": ["Bash(cat:*)"]}})
+        first = only(await judged(run, "policy"))
+        assert (first.field, first.expected, first.actual) == ("decision", "deny", "allow")
 
 
 async def test_changed_instructions_are_named(tmp_path: Path):

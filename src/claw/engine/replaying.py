@@ -396,8 +396,7 @@ class _Replay:
                 ports = replace(ports, tools=played)
         if "policy" in parts:
             rules = (*found.policy.rules, *self._flagged(self._state.prompt))
-            approver = PlayedApprover(tape, unasked=False)
-            ports = replace(ports, policy=ModePolicy(rules), approver=approver)
+            ports = replace(ports, policy=ModePolicy(rules))
         if "hooks" in parts:
             hooks = place.hooks(found, self._state.session_id, self._path, ports.tools.specs())
             ports = replace(ports, hooks=LiveHooks(tape, hooks))

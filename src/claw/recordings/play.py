@@ -597,9 +597,9 @@ class PlayedPolicy:
         if call.decision is None:
             return Decision("ask", "", "")
         decision = call.decision
-        if call.asked and not self._was_edited(call):
-            return Decision("ask", decision.reason, decision.source)
-        return Decision(decision.decision, decision.reason, decision.source)
+        judged = decision.judged or decision.decision
+        behavior = decision.decision if self._was_edited(call) else judged
+        return Decision(behavior, decision.reason, decision.source)
 
     def offer(self, spec: ToolSpec, facts: Facts) -> Rule | None:
         return None
@@ -612,12 +612,11 @@ class PlayedPolicy:
 class PlayedApprover:
     """Implements ``Approver``: the answers that people gave.
 
-    ``unasked`` allows questions about calls that nobody was asked about, which get what
-    was decided. Where the rules are today's, a question that is new is a difference.
+    A call that nobody was asked about gets what was decided.
     """
 
-    def __init__(self, tape: Tape, *, unasked: bool = True) -> None:
-        self._tape, self._unasked = tape, unasked
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
 
     async def ask(self, question: Question) -> Answer:
         await _pause()
@@ -633,8 +632,6 @@ class PlayedApprover:
             raise fault
         if decision is None:
             return Answer(call.broken == 2, input=call.edited)
-        if not self._unasked and not call.asked:
-            return Answer(False, f"today somebody would be asked: {question.reason}", asked=False)
         return Answer(
             decision.answer == "yes" if decision.asked else decision.decision == "allow",
             decision.reason,

@@ -517,14 +517,6 @@ class Call(msgspec.Struct):
     broken: int | None = None
     passed: bool = False
 
-    @property
-    def asked(self) -> bool:
-        """Claims that somebody was asked, if only a program."""
-        decision = self.decision
-        if decision is None:
-            return self.broken == 2
-        return decision.asked or self.rule is not None or decision.input is not None
-
 
 def calls_of(take: Take) -> dict[str, Call]:
     """By id. A call that was made again after a retry is the last one of its id."""

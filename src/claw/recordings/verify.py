@@ -38,6 +38,8 @@ MOST = 1_200
 MOST_LINES = 60
 """Of a diff."""
 AROUND = 200
+TELLING = frozenset({"decision", "judged"})
+"""Fields that say what the others only explain."""
 _KEYS = ("call_id", "event", "step", "attempt")
 Show = Callable[[str], str | None]
 """The text of a blob, None where it cannot be had."""
@@ -95,7 +97,8 @@ def differing(
     recorded: KnownEntry, made: KnownEntry, *, names: Names, ignored: Collection[str]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Each field that differs, with its two values as plain data, None where there is none."""
-    return _differing(plain(recorded, names, ignored), plain(made, names, ignored), "")
+    found = _differing(plain(recorded, names, ignored), plain(made, names, ignored), "")
+    return iter(sorted(found, key=lambda field: field[0] not in TELLING))
 
 
 def first_message(

@@ -30,7 +30,7 @@ from claw.runtime.firing import fire
 from claw.runtime.pictures import checked
 from claw.runtime.recorder import Recorder
 from claw.types.effects import Facts
-from claw.types.entries import DecisionMade, RuleAdded, ToolFinished, ToolIntended
+from claw.types.entries import DecisionMade, Judged, RuleAdded, ToolFinished, ToolIntended
 from claw.types.events import Status, ToolProgress
 from claw.types.hooks import HookEvent, HookOutcome, HookPayload
 from claw.types.messages import ResultBlock, Text, ToolUse, text_of
@@ -211,11 +211,13 @@ class ToolRunner(msgspec.Struct, eq=False):
         an ask, but no deny. The second value is the reason of a no that no human said.
         """
         decision, answer = self._judge(call, hook), None
+        judged = decision.behavior
         if decision.behavior == "ask":
             answer = await self._ask(call, decision)
             if not answer.allow:
                 reason = answer.reason or "the user said no"
-                withheld = self._deny(call.use, replace(decision, reason=reason), answer)
+                denied = replace(decision, reason=reason)
+                withheld = self._deny(call.use, denied, answer, judged)
                 return withheld, None if answer.asked else reason
             if answer.input is not None:
                 edited = self._parse(call.use, answer.input)
@@ -227,10 +229,10 @@ class ToolRunner(msgspec.Struct, eq=False):
             if decision.behavior == "ask":
                 decision = replace(decision, behavior="allow")
         if decision.behavior == "deny":
-            return self._deny(call.use, decision, answer), decision.reason
+            return self._deny(call.use, decision, answer, judged), decision.reason
         if answer is not None and answer.rule is not None:
             self.log.record(RuleAdded(answer.rule))
-        self._decided(call.use, decision, answer)
+        self._decided(call.use, decision, answer, judged)
         return call, None
 
     def _judge(self, call: Ready, hook: HookOutcome) -> Decision:
@@ -262,21 +264,35 @@ class ToolRunner(msgspec.Struct, eq=False):
         self.log.tell(Status("waiting"))
         return whole(await self.ports.approver.ask(question), Answer)
 
-    def _deny(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> Withheld:
-        self._decided(use, replace(decision, behavior="deny"), answer)
+    def _deny(
+        self,
+        use: ToolUse,
+        decision: Decision,
+        answer: Answer | None = None,
+        judged: Judged = "",
+    ) -> Withheld:
+        self._decided(use, replace(decision, behavior="deny"), answer, judged)
         return Withheld(use, "denied", f"Permission denied: {decision.reason}")
 
-    def _decided(self, use: ToolUse, decision: Decision, answer: Answer | None = None) -> None:
+    def _decided(
+        self,
+        use: ToolUse,
+        decision: Decision,
+        answer: Answer | None,
+        judged: Judged,
+    ) -> None:
+        clean = self.ports.redactor.clean  # a key may stand in a rule
         said = "" if answer is None or not answer.asked else "yes" if answer.allow else "no"
         self.log.record(
             DecisionMade(
                 use.id,
                 decision.behavior,
-                decision.reason,
-                decision.source,
+                clean(decision.reason),
+                clean(decision.source),
                 asked=bool(said),
                 answer=said,
                 input=None if answer is None else answer.input,
+                judged=judged,
             )
         )
 

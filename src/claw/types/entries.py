@@ -31,6 +31,7 @@ __all__ = [
     "Event",
     "HookFinished",
     "Interrupted",
+    "Judged",
     "KnownEntry",
     "ModeChanged",
     "ModelChanged",
@@ -196,10 +197,15 @@ class HookFinished(_Base, frozen=True, tag="hook_finished"):
     merged: HookOutcome | None = None
 
 
+Judged = Behavior | Literal[""]
+
+
 class DecisionMade(_Base, frozen=True, tag="decision_made"):
     """``asked``: a person was asked, and ``answer`` is what they said.
 
-    ``input`` is what the call's input was changed to before the answer was yes.
+    ``input`` is what the call's input was changed to before the answer was yes. ``judged`` is
+    what rules, mode and hooks came to before anybody was asked, blank where they did not: a
+    hook had said no.
     """
 
     call_id: str
@@ -209,6 +215,7 @@ class DecisionMade(_Base, frozen=True, tag="decision_made"):
     asked: bool = False
     answer: str = ""
     input: dict[str, Any] | None = None
+    judged: Judged = ""
 
 
 class ToolIntended(_Base, frozen=True, tag="tool_intended"):

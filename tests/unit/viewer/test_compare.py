@@ -114,8 +114,8 @@ def test_the_fields_that_differ_are_told_with_both_values(made: Page) -> None:
     fields = re.findall(r"<h4><code>([^<]+)</code>", source)
     assert fields[:3] == [
         "decision_made.decision",
+        "decision_made.judged",
         "decision_made.reason",
-        "decision_made.source",
     ]
     assert "tool_intended" in fields  # on one side only
     assert "<del>allow</del>" in source
