@@ -100,8 +100,13 @@ async def test_records_that_are_missing_are_told_of(place: Workplace):
     assert "Records are missing from number 7 on" in ended.out
     path.write_bytes(b"".join([*lines[:1], *lines[2:]]))
     ended = await place.run("replay", "latest")
+    assert ended.code == 0
+    assert "no turn to replay" in ended.out
+    assert "Records are missing from number 2 on" in ended.out
+    path.write_bytes(b"")
+    ended = await place.run("replay", str(path))
     assert (ended.code, ended.out) == (1, "")
-    assert "claw sessions verify" in ended.err
+    assert "it is empty" in ended.err
 
 
 async def test_a_session_behind_a_link_has_all_that_belongs_to_it(place: Workplace):

@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from claw.errors import RequestRejected
 from claw.testing import Harness, ScriptReply, calls, fails, says
+from claw.types.messages import ToolUse
+from tests.replay.recordings import same
 
 SECRET = "tr0ub4dor-and-3"
 
@@ -82,3 +86,28 @@ async def test_a_file_that_is_changed_is_not_kept_with_its_key(tmp_path: Path) -
         assert "holds a secret" in "".join(done.left)
         assert (run.workspace / "a.txt").read_text() == "one\n"
         assert (run.workspace / ".env").read_text() == before.replace("low", "high")
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+async def test_results_that_quote_a_key_of_the_model_replay(
+    tmp_path: Path, rewritten: bool
+) -> None:
+    """What the model says stays as it is; where the runtime quotes it, it does not."""
+    script: list[ScriptReply] = [
+        calls(ToolUse("a", "Read", {}, "{bad " + SECRET)),
+        calls((SECRET, {}), ("Bash", {"command": f"echo {SECRET}"}), ("Bash", {"command": "ls"})),
+        says("done"),
+    ]
+    settings: dict[str, Any] = {
+        "env": {"MY_API_KEY": SECRET},
+        "permissions": {"deny": [f"Bash(echo {SECRET})"]},
+    }
+    if rewritten:
+        command = "echo seen; echo no >&2; exit 1"
+        settings["hooks"] = {"PostToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    async with Harness(tmp_path, script, settings=settings, mode="bypassPermissions") as run:
+        summary = await run.turn("go")
+        results = run.results(summary)
+        assert len([text for text in results if "[redacted:MY_API_KEY]" in text]) == 3
+        assert SECRET not in repr((results, summary.permission_denials))
+        await same(run)

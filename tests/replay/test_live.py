@@ -253,3 +253,30 @@ async def test_the_whole_home_is_not_copied(tmp_path: Path):
     env = {"PATH": os.environ["PATH"], "HOME": str(run.workspace)}
     with pytest.raises(ConfigError, match="too much for a copy"):
         await replay_session(str(journal(run)), Live(parts=frozenset({"hooks"}), env=env))
+
+
+@pytest.mark.parametrize("conversation", [True, False])
+async def test_files_that_a_rewind_put_back_are_put_back_in_the_copy(
+    tmp_path: Path, conversation: bool
+):
+    def writes(text: str) -> Any:
+        return calls(("Write", {"file_path": "new/a.txt", "content": text}))
+
+    look = calls(("Bash", {"command": "cat new/a.txt; ls"}))
+    script: list[Any] = [look, writes("one"), says("x"), look, writes("two"), look, says("y")]
+    async with Harness(tmp_path, script, mode="bypassPermissions") as run:
+        await run.turn("go")
+        runtime = run.house.runtime
+        runtime.rewind(runtime.turns()[0].seq, conversation=conversation)
+        (run.workspace / "new").rmdir()
+        await run.turn("on")
+        (await judged(run, "tools")).check()
+
+
+async def test_hooks_that_name_their_directory_are_the_same_in_the_copy(tmp_path: Path):
+    files = {"hook.sh": "pwd", "a.txt": "one\n"}
+    settings = hooked("UserPromptSubmit")
+    async with Harness(tmp_path, SCRIPT, files=files, settings=settings) as run:
+        await run.turn("go")
+        for parts in (["hooks"], ["hooks", "policy"], ["hooks", "tools"]):
+            (await judged(run, *parts)).check()

@@ -84,6 +84,8 @@ def _json(done: Replayed) -> dict[str, Any]:
 def _text(done: Replayed) -> str:
     counted = f"{_counted(done.turns, 'turn')}, {_counted(done.steps, 'step')}"
     lines = [f"same: {counted}" if done.same else f"differs: {counted}"]
+    if not done.turns:
+        lines = ["There is no turn to replay."]
     if done.missing_from is not None:
         lines.append(
             f"Records are missing from number {done.missing_from} on; up to there it was replayed."

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any, Literal
 
 import msgspec
@@ -117,14 +117,20 @@ class Place:
             path = os.path.join(self.root, relative)
             if not _is_beneath(os.path.realpath(path), self.root):  # by a link: not ours
                 continue
-            if entry.before is None:
-                if os.path.lexists(path):
-                    os.unlink(path)
-                continue
+            self._put(path, entry, blobs)
+
+    def _put(self, path: str, entry: Checkpointed, blobs: Blobs) -> None:
+        if entry.before is not None:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 file.write(blobs.get(entry.before))
             os.chmod(path, entry.mode)
+        elif os.path.lexists(path):
+            os.unlink(path)
+            # A directory with nothing else in it was made for it, as far as anyone can tell.
+            with suppress(OSError):
+                while (path := os.path.dirname(path)) != self.root:
+                    os.rmdir(path)
 
 
 def _source(live: Live, recorded: str) -> str:

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from claw.app.furnish import refuse_loops
 from claw.app.today import Today
 from claw.config.load import FROM_FLAG
-from claw.engine.live import Live, LiveHooks, LiveTools, Part, Place
+from claw.engine.live import RUN, Live, LiveHooks, LiveTools, Part, Place
 from claw.engine.structured import KIND
-from claw.errors import ConfigError, SessionCorrupt, SessionError, SessionNotFound
+from claw.errors import ConfigError, SessionError, SessionNotFound
 from claw.models.decode import decode_again
 from claw.models.dialect import SPOKEN
 from claw.policy.permissions import ModePolicy
@@ -52,6 +52,7 @@ from claw.sessions.folding import fold_records
 from claw.sessions.load import read_entries
 from claw.sessions.record import Record
 from claw.types.entries import (
+    Checkpointed,
     KnownEntry,
     ModeChanged,
     PromptInstalled,
@@ -78,7 +79,7 @@ Decode = Callable[[str, Iterable[bytes], Request], Iterable[AssistantEvent]]
 
 REWORDED = frozenset({"digests", "digest"})
 MOVED = frozenset({"digests", "digest", "spilled", "added"})
-"""What tells of texts that name the workspace, which is another one for live tools."""
+"""What tells of texts that name the workspace, which is another one for live tools and hooks."""
 
 
 def replay(path: str | os.PathLike[str], live: Live | None = None) -> Replayed:
@@ -96,7 +97,9 @@ async def replay_session(
 ) -> Replayed:
     """As ``replay``, in an event loop. ``decode`` gets the recorded bytes of replies."""
     records = [*read_entries(path)]
-    if records and records[0].seq == 1 and not isinstance(records[0].entry, SessionStarted):
+    if not records:
+        raise SessionNotFound(f"no session begins in {path}: it is empty")
+    if records[0].seq == 1 and not isinstance(records[0].entry, SessionStarted):
         raise SessionNotFound(f"{path} does not begin as a session does")
     with contextlib.ExitStack() as stack:
         run = _Replay(
@@ -168,12 +171,6 @@ class _Replay:
             differences += await self._turn(take)
             if differences and not self._live.goes_on:
                 break
-        if self._early and not turns:
-            raise SessionCorrupt(
-                f"{self._path} cannot be replayed: records are missing before its first turn",
-                line=len(self._records) + 1,
-                hint="`claw sessions verify` tells what is wrong with it.",
-            )
         return Replayed(
             session_id=self._state.session_id,
             turns=turns,
@@ -203,9 +200,31 @@ class _Replay:
         else:
             for entry in take.before:
                 self._state = self._state.fold(entry)
+        self._put_back(take)
         if (astray := take.astray) is None:
             return []
         return [Difference(self._state.turns, 0, entry_kind(astray), *missing(astray, None))]
+
+    def _put_back(self, take: Take) -> None:
+        """The files of a rewind between turns, in the copy that live parts work in.
+
+        What they became was never written down by itself: it is what the next change found, or
+        else what the first one found after the place that the rewind went back to.
+        """
+        kept = [entry for entry in take.before if isinstance(entry, Checkpointed)]
+        if self._place is None or not kept:
+            return
+        paths = {entry.path for entry in kept}
+        to = next((entry.to for entry in take.before if isinstance(entry, Rewound)), None)
+        ended = next(r.seq for r in self._records if r.entry is take.before[-1])
+        changes = [
+            (record.seq, record.entry)
+            for record in self._records
+            if isinstance(record.entry, Checkpointed) and record.entry.path in paths
+        ]
+        later = (entry for seq, entry in changes if seq > ended)
+        since = (entry for seq, entry in changes if to is not None and seq > to)
+        self._place.restore((*later, *since), PlayedBlobs(self._read, _nowhere))
 
     def _until(self, end: object) -> Iterator[Record]:
         for record in self._records:
@@ -223,7 +242,8 @@ class _Replay:
             if isinstance(entry, ToolFinished) and entry.spilled:
                 self._read(entry.spilled)  # what is damaged is an error, and no difference
         names = self._names(take)
-        ignored = MOVED if "tools" in self._live.parts else REWORDED if self._anew else frozenset()
+        moved = bool(self._live.parts & RUN)
+        ignored = MOVED if moved else REWORDED if self._anew else frozenset()
         tape = Tape(
             take,
             names=names,
@@ -343,7 +363,7 @@ class _Replay:
             policy=PlayedPolicy(tape),
             approver=PlayedApprover(tape),
             hooks=PlayedHooks(tape),
-            redactor=PlayedRedactor(),
+            redactor=PlayedRedactor(tape),
             journal=tape,
             blobs=blobs,
             compactor=compactor,
@@ -378,7 +398,7 @@ class _Replay:
     ) -> Ports:
         parts = self._live.parts
         if parts & {"tools", "hooks"}:  # they may tell of secrets, as they may have then
-            ports = replace(ports, redactor=PlayedRedactor(found.redactor))
+            ports = replace(ports, redactor=PlayedRedactor(tape, found.redactor))
         if parts & {"tools", "policy"}:
             workspace = place.workspace()
             if self._tools is None:

@@ -97,6 +97,7 @@ __all__ = [
 LEFT_OUT = "[a picture was left out: "
 """What the runtime puts in the place of a picture that nobody can send, up to the reason."""
 SECRET = "[a file in which a secret stands]"
+MARKS = r"\[redacted:[^\[\]\s]+\]"
 MOST_DIFFERENCES = 100
 
 
@@ -703,15 +704,42 @@ class PlayedBlobs:
 
 
 class PlayedRedactor:
-    """Implements ``Redactor``: what was recorded is clean; what is made anew is for ``today``."""
+    """Implements ``Redactor``: what was recorded is clean; what is made anew is for ``today``.
 
-    def __init__(self, today: Redactor | None = None) -> None:
-        self._today = today
+    Some results quote what the model said, which stays as it is: there the marks of the
+    recorded result tell what was a secret then.
+    """
+
+    def __init__(self, tape: Tape, today: Redactor | None = None) -> None:
+        self._tape, self._today = tape, today
 
     def clean(self, text: str) -> str:
         if text == SECRET:
             return ""
+        head = self._tape.head
+        if isinstance(head, ToolFinished) and text != head.display:
+            for recorded in _parts_of(text_of(head.content)):
+                if recorded != text and _fits(text, re.split(MARKS, recorded)):
+                    return recorded
         return text if self._today is None else self._today.clean(text)
+
+
+def _parts_of(result: str) -> tuple[str, ...]:
+    """It, and what it was before hooks had their say."""
+    return result, re.split(r"\n\nHook feedback(?: \(error\))?:\n", result)[0]
+
+
+def _fits(text: str, around: Sequence[str]) -> bool:
+    """Claims that these pieces stand in the text from end to end, with something between them."""
+    if len(around) < 2 or not text.startswith(around[0]) or not text.endswith(around[-1]):
+        return False
+    at = len(around[0])
+    for piece in around[1:-1]:
+        found = text.find(piece, at + 1)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return at < len(text) - len(around[-1])
 
 
 class PlayedClock:
