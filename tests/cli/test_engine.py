@@ -120,6 +120,10 @@ async def test_a_compaction_is_seen_on_stderr(place: Workplace):
     ended = await good(place, "turn-loop", PROMPT, "--max-turns", "15")
     assert reasons(ended) == ["completed"] * 15
     assert ended.err.count("[auto-compacted: removed") == 1
+    told = await good(place, "turn-loop", PROMPT, "--max-turns", "15", "--output-format", "json")
+    (compaction,) = told.json["compactions"]
+    assert 12 < compaction["turn"] <= 15
+    assert compaction["removed_messages"] > 0
 
 
 async def test_a_hook_and_a_mode_are_heeded(place: Workplace):

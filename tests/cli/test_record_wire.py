@@ -76,6 +76,15 @@ async def test_a_key_that_the_server_quotes_is_not_kept(place: Workplace, quoted
         assert_nowhere(secret, place)
 
 
+async def test_a_key_that_comes_in_pieces_is_not_kept_either(place: Workplace):
+    async with StrictServer([sent(says(f"the key is {KEY}"), every=3)]) as server:
+        ended = await place.run(*ASK, "--record-wire", env=environment(server))
+    assert ended.code == 0
+    assert "raw bytes of this reply hold a secret" in ended.err
+    (reply,) = replies(sessions(place)[0])
+    assert reply.wire == ""
+
+
 async def test_a_session_that_goes_on_records_from_then_on(place: Workplace):
     async with StrictServer([says("one"), says("two"), says("three")]) as server:
         env = environment(server)

@@ -81,6 +81,18 @@ async def test_a_changed_hook_is_named_with_what_it_says(tmp_path: Path):
         assert (first.expected, first.actual) == ("hook_finished", "decision_made")
 
 
+async def test_another_command_of_a_hook_is_named_by_its_words(tmp_path: Path):
+    options: Any = {"settings": hooked("PreToolUse"), "mode": "bypassPermissions"}
+    files = {**FILES, "hook.sh": "exit 0"}
+    async with Harness(tmp_path, SCRIPT, files=files, **options) as run:
+        await run.turn("go")
+        hook = {"hooks": [{"type": "command", "command": "sh  ./hook.sh"}]}
+        rewrite(run, {"hooks": {"PreToolUse": [hook]}})
+        first = only(await judged(run, "hooks"))
+        assert (first.entry, first.field) == ("hook_finished", "hook")
+        assert (first.expected, first.actual) == ("sh hook.sh", "sh  ./hook.sh")
+
+
 async def test_a_hook_file_that_changed_is_stale(tmp_path: Path):
     options: Any = {"settings": hooked("PreToolUse"), "mode": "bypassPermissions"}
     async with Harness(tmp_path, SCRIPT, files=FILES, **options) as run:

@@ -78,6 +78,14 @@ def run_turns(given: Mapping[str, Any]) -> int:
             _refuse_memory(engine)
         registry = registry_of(engine, given["registry"])
         turns: list[TurnResult] = []
+        compactions: list[dict[str, int]] = []
+
+        def count(event: Event) -> None:
+            if isinstance(event, Compacted):
+                removed = event.removed_messages
+                compactions.append({"turn": len(turns) + 1, "removed_messages": removed})
+
+        engine.runtime.listen(count)
         for result in loop(
             engine,
             registry,
@@ -93,7 +101,8 @@ def run_turns(given: Mapping[str, Any]) -> int:
         path = engine.persist_session() if engine.is_kept else None
     if given["output_format"] == "json":
         kept_at = {"session_id": engine.session_id, "persisted_session_path": path}
-        _json(screen, {**_about(registry), **kept_at, "turns": turns})
+        came_of_it = {"turns": turns, "compactions": compactions}
+        _json(screen, {**_about(registry), **kept_at, **came_of_it})
     elif path is not None:
         screen.line(f"The session is kept: claw load-session {engine.session_id}")
     return screen.exit_code(0)

@@ -24,6 +24,7 @@ from claw.policy.redact import KnownSecrets
 from claw.sessions.blobs import blobs_dir, read_blob
 from claw.sessions.index import SessionSummary, find_anywhere, summary_of
 from claw.sessions.load import good_lines, open_journal, read_entries, refuse_foreign
+from claw.sessions.naming import blobs_named
 from claw.sessions.record import OPENING, head_of
 from claw.sessions.writing import put_file, reason
 from claw.types.texts import each_text
@@ -63,7 +64,8 @@ def export_session(given: Mapping[str, Any]) -> int:
     if elsewhere:
         count = len(elsewhere)
         what = "1 record has" if count == 1 else f"{count} records have"
-        text = f"{what} long texts or files beside the session, which are not in the export"
+        what += " prompts, long texts or files beside the session"
+        text = f"{what}, which are not in the export: it cannot be replayed"
         show_labelled(screen, "warning", text)
     if pictures:
         what = "1 picture is" if len(pictures) == 1 else f"{len(pictures)} pictures are"
@@ -124,11 +126,11 @@ def _head(session: SessionSummary) -> str:
 
 
 def _lines(path: str, clean: Clean, elsewhere: list[int]) -> Iterator[bytes]:
-    """The records as they stand, but for secrets; ``elsewhere`` gets those that name blobs."""
+    """The records as they stand, but for secrets; ``elsewhere`` gets those that name files."""
     with open_journal(path) as file:
         for line in good_lines(path, file):
             if line.record is not None:
-                if head_of(line.raw).blobs:
+                if head_of(line.raw).blobs or any(blobs_named(line.record.entry)):
                     elsewhere.append(line.record.seq)
                 yield _cleaned(line.raw, clean) + b"\n"
 

@@ -430,6 +430,15 @@ class _Replay:
             prompt, system=with_instructions(prompt.system, before, self._today.instructions)
         )
 
+    def _hook_commands(self) -> dict[str, str]:
+        """Of then and of today, by their digests."""
+        installed = self._state.prompt
+        declared = [] if installed is None else [self._read(installed.hooks)]
+        if self._today is not None:
+            declared.append(self._today.kept_hooks)
+        hooks = (hook for kept in declared for hook in msgspec.json.decode(kept))
+        return {hook["digest"]: hook["command"] for hook in hooks}
+
     def _prompt(self, installed: PromptInstalled | None) -> Prompt:
         if installed is None:
             return Prompt("", ())
@@ -437,6 +446,8 @@ class _Replay:
         return Prompt(self._read(installed.system).decode(), specs)
 
     def _show(self, digest: str) -> str | None:
+        if (command := self._hook_commands().get(digest)) is not None:
+            return command
         try:
             return self._read(digest).decode("utf-8", "replace")
         except SessionError:

@@ -12,6 +12,7 @@ from claw.errors import ReplayMismatch
 from claw.recordings.trajectory import WIRE, Names, plain
 from claw.types.entries import (
     Digests,
+    HookFinished,
     KnownEntry,
     PromptInstalled,
     ReplyReceived,
@@ -42,7 +43,7 @@ TELLING = frozenset({"decision", "judged"})
 """Fields that say what the others only explain."""
 _KEYS = ("call_id", "event", "step", "attempt")
 Show = Callable[[str], str | None]
-"""The text of a blob, None where it cannot be had."""
+"""The text of a blob, or the command of a hook, by its digest; None where it cannot be had."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -90,6 +91,9 @@ def compare(
     field, old, new = found
     if isinstance(recorded, PromptInstalled) and field in ("system", "tools", "rules", "hooks"):
         old, new = show(str(old)) or old, show(str(new)) or new
+    elif isinstance(recorded, HookFinished) and field == "hook":
+        commands = show(str(old)), show(str(new))
+        old, new = commands if all(commands) and commands[0] != commands[1] else (old, new)
     return field, *window(_text(old), _text(new))
 
 

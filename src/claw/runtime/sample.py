@@ -43,6 +43,7 @@ from claw.types.reply import ENDED_WELL, FINAL, Reply, assemble
 from claw.types.request import Request, Sampling
 from claw.types.session import SessionState
 from claw.types.surrogates import mend, whole
+from claw.types.texts import each_text
 from claw.types.wire import sizes_of
 
 __all__ = ["MAX_ATTEMPTS", "Sampler", "output_limit"]
@@ -206,7 +207,7 @@ class Sampler(msgspec.Struct, eq=False):
             price = self.model.cost(reply.usage, asked)
         self.charge(price)
         cache = [event.event for event in events if isinstance(event, PromptCache)]
-        kept = self._kept(wire)
+        kept = self._kept(wire, reply)
         if asked != (self.log.state.model or self.sampling.model):
             self.log.record(ModelChanged(asked))
         self.log.record(
@@ -227,16 +228,17 @@ class Sampler(msgspec.Struct, eq=False):
             )
         )
 
-    def _kept(self, wire: list[WireChunk]) -> _Kept:
+    def _kept(self, wire: list[WireChunk], reply: Reply) -> _Kept:
         """The bytes of the last body, in a blob. Those that hold a secret are not kept: a
-        server may have quoted the key."""
+        server may have quoted the key, also in pieces that only the reply puts together."""
         begins = [at for at, chunk in enumerate(wire) if chunk.dialect]
         if not begins:
             return _NOTHING_KEPT
         chunks = [chunk.data for chunk in wire[begins[-1] + 1 :] if chunk.data]
         body = b"".join(chunks)
         text = body.decode("utf-8", "replace")
-        if any(self.redactor.clean(spelt) != spelt for spelt in (text, _unescaped(text))):
+        spelt = [text, _unescaped(text), msgspec.to_builtins(reply.blocks)]
+        if any(each_text(each, self.redactor.clean) != each_text(each, str) for each in spelt):
             said = "The raw bytes of this reply hold a secret: they are not kept."
             self.log.tell(Notice("record_wire", "warning", said))
             return _NOTHING_KEPT

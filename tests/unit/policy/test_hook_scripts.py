@@ -15,6 +15,8 @@ def places(tmp_path: Path) -> tuple[Path, Path]:
         folder.mkdir()
         (folder / "check.sh").write_text(folder.name)
     (tmp_path / "other.sh").write_text("beside both")
+    for name in ("other.txt", "log.txt"):
+        (work / name).write_text("no script")
     return work, home
 
 
@@ -31,6 +33,9 @@ def found(command: str, places: tuple[Path, Path]) -> dict[str, str]:
         ("~/check.sh", "~/check.sh", "home"),
         ("$HOME/check.sh 2>&1", "$HOME/check.sh", "home"),
         ("sh check.sh 'with no end", "check.sh", "work"),
+        ("sh check.sh other.txt >>log.txt", "check.sh", "work"),
+        ("true && sh check.sh", "check.sh", "work"),
+        ("echo x 2>log.txt; ./check.sh", "./check.sh", "work"),
     ],
 )
 def test_a_script_is_known_by_its_bytes(
@@ -40,7 +45,17 @@ def test_a_script_is_known_by_its_bytes(
 
 
 @pytest.mark.parametrize(
-    "command", ["echo hello", "sh ../other.sh", "sh gone.sh", "sh .", "cat 'a\0b'", ""]
+    "command",
+    [
+        "echo hello",
+        "sh ../other.sh",
+        "sh gone.sh",
+        "sh .",
+        "cat 'a\0b'",
+        "",
+        "echo x >check.sh",
+        "echo x >> check.sh",
+    ],
 )
 def test_what_is_no_script_of_ones_own_is_not(places: tuple[Path, Path], command: str) -> None:
     assert found(command, places) == {}

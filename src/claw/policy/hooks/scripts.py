@@ -9,18 +9,37 @@ import shlex
 
 __all__ = ["script_digests"]
 
+_OPERATORS = "();<>|&\n"
 LONGEST = 1024 * 1024
 """Bytes; larger files are programs, not scripts."""
 
 
 def script_digests(command: str, *, cwd: str, home: str) -> dict[str, str]:
-    """SHA-256 by the word of the command, of files in the workspace and in the home."""
+    """SHA-256 by the word of the command: the first file of each of its parts.
+
+    In the workspace and in the home; what the output goes to is no script.
+    """
+    found: dict[str, str] = {}
+    looking, into = True, False
+    for word in _words(command):
+        if word and set(word) <= set(_OPERATORS):
+            looking, into = looking or not set(word) <= set("<>"), ">" in word
+        elif looking and not into and (digest := _digest(word, cwd, home)):
+            found[word] = digest
+            looking = False
+        else:
+            into = False
+    return found
+
+
+def _words(command: str) -> list[str]:
+    """With the shell's operators as words of their own."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
-    found = ((word, _digest(word, cwd, home)) for word in words)
-    return {word: digest for word, digest in found if digest}
+        return list(lexer)
+    except ValueError:  # a quote without its end
+        return command.split()
 
 
 def _digest(word: str, cwd: str, home: str) -> str:
