@@ -147,8 +147,17 @@ def calls(
     A call given as a pair, or as a ``ToolUse`` without id, gets an id from its
     position: ``call_2_1`` is the first call of the second reply.
     """
-    blocks = (c if isinstance(c, ToolUse) else ToolUse("", c[0], c[1]) for c in wanted)
+    blocks = [_use(call) for call in wanted]
     return Reply((*_opening(text, thinking, signature), *blocks), stop_reason, usage, model)
+
+
+def _use(call: tuple[str, dict[str, Any]] | ToolUse) -> ToolUse:
+    match call:
+        case ToolUse():
+            return call
+        case (str(name), dict(input)):
+            return ToolUse("", name, input)
+    raise TypeError(f'{call!r} is no call: a pair of a name and an input is, `("Read", {{...}})`')
 
 
 def refuses(text: str = "") -> Reply:
@@ -314,6 +323,9 @@ class ScriptedModel:
         window: int | None = None,
         cost_usd: float | None = None,
     ) -> None:
+        for reply in replies:
+            if not (callable(reply) or isinstance(reply, Reply | Raw | Cut | Fails | Waits)):
+                raise TypeError(f"{reply!r} is no reply: `says(...)` and `calls(...)` make one")
         self.requests: list[Request] = []
         self.unexpected: list[str] = []
         self._replies = tuple(replies)

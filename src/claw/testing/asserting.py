@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Protocol
 
+from claw.testing.tool_names import ToolNames
 from claw.types.messages import Message
 from claw.types.request import Request
 
@@ -23,22 +24,22 @@ class HasRequests(Protocol):
 
 
 def assert_offered(run: HasRequests, *tools: str) -> None:
-    """Every request offers tools of these names."""
+    """Every request offers tools of these names. Raises ``ConfigError`` for a name of none."""
     __tracebackhide__ = True
     for number, request in _sent(run):
         offered = [spec.name for spec in request.tools]
-        if missing := [name for name in tools if name not in offered]:
+        if missing := [name for name in _meant(tools, request) if name not in offered]:
             raise AssertionError(
                 f"request {number} does not offer {_ticked(missing)}; {_has(offered)}"
             )
 
 
 def assert_not_offered(run: HasRequests, *tools: str) -> None:
-    """No request offers a tool of one of these names."""
+    """No request offers a tool of one of these names. Raises ``ConfigError`` for one of none."""
     __tracebackhide__ = True
     for number, request in _sent(run):
         offered = [spec.name for spec in request.tools]
-        if found := [name for name in tools if name in offered]:
+        if found := [name for name in _meant(tools, request) if name in offered]:
             raise AssertionError(f"request {number} offers {_ticked(found)}; {_has(offered)}")
 
 
@@ -67,6 +68,11 @@ def assert_extends(run: HasRequests) -> None:
                     f"request {number} does not extend request {before}: message {at + 1} was\n"
                     f"  {_short(message)}\nand is\n  {_short(now)}"
                 )
+
+
+def _meant(tools: Sequence[str], request: Request) -> list[str]:
+    names = ToolNames(request.tools)
+    return [names.meant(name) for name in tools]
 
 
 def _sent(run: HasRequests) -> Iterator[tuple[int, Request]]:

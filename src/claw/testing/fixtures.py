@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 import pytest
 
+from claw.engine.live import Live, Part
 from claw.engine.replay_page import page_of_replay
 from claw.engine.replaying import replay as run_again
 from claw.errors import ClawError, ReplayMismatch
@@ -80,9 +81,7 @@ class Session:
     @property
     def journal(self) -> Path:
         """The session's file: a recording, which ``replay`` takes."""
-        path = self.harness.house.journal_path
-        assert path is not None, "an ephemeral session has no journal"
-        return Path(path)
+        return self.harness.journal
 
     def results(self, summary: TurnSummary) -> list[str]:
         """The texts of a turn's tool results, in order."""
@@ -145,21 +144,38 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Callable[..., Recordi
                 raise _said(error) from None
 
 
-def replayer(tmp_path: Path) -> Callable[[str | os.PathLike[str]], Replayed]:
+def replayer(tmp_path: Path) -> Callable[..., Replayed]:
     """What ``replay`` calls."""
 
-    def check(path: str | os.PathLike[str]) -> Replayed:
-        report = run_again(path)
+    def check(
+        session: Session | str | os.PathLike[str],
+        live: str | Iterable[Part] = (),
+        **options: Any,
+    ) -> Replayed:
+        if isinstance(session, Session):
+            path, env = os.fspath(session.journal), session.harness.env
+        else:
+            path, env = os.fspath(session), dict(os.environ)
+        parts = _parts(live)
+        report = run_again(path, Live(parts, env=env, **options) if parts else None)
         try:
             report.check()
         except ReplayMismatch as error:
             page = tmp_path / "replay.html"
-            page.write_bytes(page_of_replay(os.fspath(path), report, str))
+            page.write_bytes(page_of_replay(path, report, str))
             error.add_note(f"Both sides are in {page}")
             raise
         return report
 
     return check
+
+
+def _parts(live: str | Iterable[Part]) -> frozenset[Part]:
+    named = [name.strip() for name in live.split(",")] if isinstance(live, str) else [*live]
+    if strange := [name for name in named if name and name not in get_args(Part)]:
+        known = ", ".join(get_args(Part))
+        raise ValueError(f"`live` has `{strange[0]}`: the parts are {known}")
+    return frozenset(part for part in get_args(Part) if part in named)
 
 
 def trajectories(request: pytest.FixtureRequest) -> Callable[..., None]:
@@ -170,17 +186,27 @@ def trajectories(request: pytest.FixtureRequest) -> Callable[..., None]:
         if match not in get_args(Match):
             levels = ", ".join(f'"{level}"' for level in get_args(Match))
             raise ValueError(f"`match` is {match!r}: it has to be one of {levels}")
+        if not hasattr(run, "trajectory"):
+            raise TypeError(f"{run!r} is no run: a `claw_session` or a `Harness` is one")
         path = Path(request.path).parent / name
         if match == "contract":
             try:
                 contract = load_contract(path)
             except ClawError as error:
                 raise _said(error) from None
-            if problems := broken(run.trajectory(), contract):
+            requests: list[Request] = getattr(run, "requests", [])
+            offered = [spec for sent in requests for spec in sent.tools]
+            try:
+                problems = broken(run.trajectory(), contract, offered)
+            except ClawError as error:
+                raise _said(error) from None
+            if problems:
                 raise AssertionError(f"not as {path.name} demands:\n" + "\n".join(problems))
             return
-        record = run.trajectory()
-        check_golden(path, record if match == "exact" else structure(record), request.config)
+        record = run.trajectory() if match == "exact" else structure(run.trajectory())
+        if request.config.getoption(UPDATE):
+            _refuse_other_content(request, path, dumps(record))
+        check_golden(path, record, request.config)
 
     return check
 
@@ -199,18 +225,31 @@ def check_golden(path: Path, record: dict[str, Any], config: pytest.Config) -> N
 
 def _refuse_another(request: pytest.FixtureRequest, path: Path) -> None:
     """The first test to name a file claims it, for all processes of this run."""
+    first = _claimed(request, path, request.node.nodeid)
+    if first != request.node.nodeid:
+        pytest.fail(f"{first} is recorded in {path.name} already: give each test its own")
+
+
+def _refuse_other_content(request: pytest.FixtureRequest, path: Path, text: str) -> None:
+    """What is rewritten twice in one run has to come out alike, or the next run would fail."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    if _claimed(request, path, digest) != digest:
+        pytest.fail(f"{path.name} was rewritten with another content in this run: one file a test")
+
+
+def _claimed(request: pytest.FixtureRequest, path: Path, by: str) -> str:
+    """Who claimed the file first, in all processes of this run."""
     base = request.getfixturevalue("tmp_path_factory").getbasetemp()
     # A worker of xdist has a folder of its own, in one that it shares with the others.
     shared = base.parent if hasattr(request.config, "workerinput") else base
     claim = shared / f"claw-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}"
     try:
         with claim.open("x", encoding="utf-8") as file:
-            file.write(request.node.nodeid)
+            file.write(by)
+            return by
     except FileExistsError:
         # It is empty for as long as the other process has not yet written.
-        first = claim.read_text(encoding="utf-8") or "another test"
-        if first != request.node.nodeid:
-            pytest.fail(f"{first} is recorded in {path.name} already: give each test its own")
+        return claim.read_text(encoding="utf-8") or "another test"
 
 
 def _passed(request: pytest.FixtureRequest) -> bool:

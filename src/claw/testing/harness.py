@@ -63,6 +63,8 @@ class Harness:
     ) -> None:
         self.home = folder / "home"
         self.workspace = folder / "workspace"
+        if isinstance(wishes.get("allow"), str) or isinstance(wishes.get("deny"), str):
+            raise TypeError('`allow` and `deny` are lists of rules: `allow=["Bash"]`')
         if isinstance(model, str | bytes):  # a sequence, too, but of no replies
             raise TypeError(
                 f"`model` is the text {model!r}: it has to be a list of replies "
@@ -81,7 +83,11 @@ class Harness:
         self._house: House | None = None
         self.workspace.mkdir(parents=True, exist_ok=True)
         (self.home / ".claw").mkdir(parents=True, exist_ok=True, mode=0o700)
+        if files is not None and not isinstance(files, Mapping):
+            raise TypeError("`files` maps paths in the workspace to what is in them")
         for name, content in (files or {}).items():
+            if os.path.isabs(name) or ".." in Path(name).parts:
+                raise ValueError(f"`files`: {name} is not a path in the workspace")
             path = self.workspace / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -101,10 +107,18 @@ class Harness:
     @property
     def entries(self) -> list[KnownEntry]:
         """The session's journal, read back from disk."""
-        path = self.house.journal_path
-        assert path is not None, "an ephemeral session has no journal to read"
-        records = [record.entry for record in read_entries(path)]
+        records = [record.entry for record in read_entries(str(self.journal))]
         return [entry for entry in records if isinstance(entry, KnownEntry)]
+
+    @property
+    def journal(self) -> Path:
+        """The session's file. Raises ``ValueError`` where there is none, or none yet."""
+        path = self.house.journal_path
+        if path is None:
+            raise ValueError("a session that is kept in memory only has no journal")
+        if not os.path.exists(path):
+            raise ValueError("nothing is on record yet: run a turn first")
+        return Path(path)
 
     async def turn(self, prompt: str) -> TurnSummary:
         """Run one turn to its end."""
@@ -127,7 +141,7 @@ class Harness:
             "cwd": str(self.workspace),
             "session_id": SESSION,
             "origin": "sdk",
-            "env": self._env(),
+            "env": self.env,
         }
         if "session" in self._wishes:
             del wishes["session_id"]
@@ -164,7 +178,8 @@ class Harness:
         journal = self.house.journal_path
         return [*places, (blobs_dir(journal), "BLOBS")] if journal else places
 
-    def _env(self) -> dict[str, str]:
+    @property
+    def env(self) -> dict[str, str]:
         """A bare environment: nothing of the machine's own settings or keys."""
         kept = {key: os.environ[key] for key in ("PATH", "LANG", "TMPDIR") if key in os.environ}
         return {**kept, "HOME": str(self.home)}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from claw.errors import ConfigError
+from claw.testing.tool_names import ToolNames
+from claw.types.tools import ToolSpec
 
 __all__ = ["Contract", "broken", "load_contract", "structure"]
 
@@ -18,7 +20,7 @@ class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """What holds of a run whoever the model is; read from a golden file.
 
     Names are tools', and a call counts whether or not it was allowed. ``before`` are pairs:
-    where both are called, the first call of the one comes before the first of the other.
+    where the second is called, the first was called before.
     ``max_steps`` and ``max_usd`` are for all turns together.
     """
 
@@ -32,7 +34,7 @@ class Contract(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 def load_contract(path: Path) -> Contract:
     """Read it from a JSON file. Raises ``ConfigError`` naming the file and what is wrong in it."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Contract)
+        contract = msgspec.json.decode(path.read_bytes(), type=Contract)
     except OSError as error:
         raise ConfigError(f"cannot read the contract {path}: {error.strerror}") from error
     except msgspec.DecodeError as error:
@@ -40,6 +42,12 @@ def load_contract(path: Path) -> Contract:
             f"{path}: {error}",
             hint=f"A contract is an object of {', '.join(Contract.__struct_fields__)}.",
         ) from error
+    if contract == Contract():
+        raise ConfigError(
+            f"{path}: the contract demands nothing",
+            hint=f"It has at least one of {', '.join(Contract.__struct_fields__)}.",
+        )
+    return contract
 
 
 def structure(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,17 +55,25 @@ def structure(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"schema": record["schema"], "entries": [*filter(None, map(_shape, record["entries"]))]}
 
 
-def broken(record: Mapping[str, Any], contract: Contract) -> list[str]:
-    """Which parts of the contract do not hold, in words."""
-    entries = record["entries"]
-    called = [c["name"] for entry in entries if entry.get("complete", True) for c in _calls(entry)]
+def broken(
+    record: Mapping[str, Any], contract: Contract, offered: Iterable[ToolSpec] = ()
+) -> list[str]:
+    """Which parts of the contract do not hold, in words.
+
+    ``offered`` are tools besides claw's own. Raises ``ConfigError`` for a name of none.
+    """
+    names, entries = ToolNames(offered), record["entries"]
+    made = [call for entry in entries if entry.get("complete", True) for call in _calls(entry)]
+    called = [names.called(call["name"]) for call in made]
+    must, never = (map(names.meant, given) for given in (contract.must_call, contract.never_call))
+    before = [(names.meant(first), names.meant(then)) for first, then in contract.before]
     steps = sum(entry["iterations"] for entry in entries if entry["kind"] == "turn_ended")
-    found = [f"`{name}` was not called" for name in contract.must_call if name not in called]
-    found += [f"`{name}` was called" for name in contract.never_call if name in called]
+    found = [f"`{name}` was not called" for name in must if name not in called]
+    found += [f"`{name}` was called" for name in never if name in called]
     found += [
         f"`{first}` was not called before `{then}`"
-        for first, then in contract.before
-        if first in called and then in called and called.index(first) > called.index(then)
+        for first, then in before
+        if then in called and first not in called[: called.index(then)]
     ]
     if contract.max_steps is not None and steps > contract.max_steps:
         found.append(f"it took {steps} steps, more than {contract.max_steps}")

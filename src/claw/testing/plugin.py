@@ -99,8 +99,12 @@ def recorded_model(request: pytest.FixtureRequest) -> Iterator[Callable[..., Rec
 
 
 @pytest.fixture
-def replay(tmp_path: Path) -> Callable[[str | os.PathLike[str]], Replayed]:
-    """Replays a recording and fails where it goes another way: ``replay(run.journal)``.
+def replay(tmp_path: Path) -> Callable[..., Replayed]:
+    """Replays a session and fails where it goes another way: ``replay(run)``, or a file.
+
+    ``replay(run, live="policy,hooks")`` judges today's parts by it: those of the session's own
+    home, or for a file those of the environment. More options are those of
+    ``claw.engine.live.Live``.
 
     Where it fails, a page that shows both sides is left in the test's ``tmp_path``.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from claw.errors import ConfigError
 from claw.testing import (
     FakeTool,
     Harness,
@@ -91,3 +92,14 @@ def test_without_a_request_nothing_holds():
     for check in (assert_offered, assert_not_offered, assert_system_contains, assert_extends):
         with pytest.raises(AssertionError, match="no request was sent"):
             check(model, *([] if check is assert_extends else ["Read"]))
+
+
+async def test_tools_are_named_as_a_model_may_and_never_in_vain(tmp_path):
+    async with Harness(tmp_path, SCRIPT, only=("Glob", "Read")) as run:
+        await run.turn("look")
+        assert_offered(run, "read_file", "GLOB")
+        with pytest.raises(AssertionError, match="offers `Read`"):
+            assert_not_offered(run, "read")
+        for check in (assert_offered, assert_not_offered):
+            with pytest.raises(ConfigError, match="no tool is called `Bahs`"):
+                check(run, "Bahs")

@@ -38,7 +38,9 @@ def sources(record: dict[str, Any]) -> list[str]:
         (Contract(never_call=("Bash",)), ["`Bash` was called"]),  # though it was denied
         (Contract(before=(("Read", "Edit"), ("Read", "Bash"))), []),
         (Contract(before=(("Edit", "Read"),)), ["`Edit` was not called before `Read`"]),
-        (Contract(before=(("Write", "Read"), ("Read", "Write"))), []),  # one was not called
+        (Contract(before=(("Read", "Write"),)), []),  # neither is wrong where the second is not
+        (Contract(before=(("Write", "Read"),)), ["`Write` was not called before `Read`"]),
+        (Contract(must_call=("read_file",), never_call=("bash",)), ["`Bash` was called"]),
         (Contract(max_steps=4), []),
         (Contract(max_steps=3), ["it took 4 steps, more than 3"]),
         (
@@ -143,6 +145,7 @@ def test_a_contract_is_read_whole(tmp_path):
         (b'{"max_steps": ', r"a\.json: Input data was truncated"),
         (b"", r"a\.json: Input data was truncated"),
         (b'{"must_call": ["\xff"]}', r"a\.json: "),
+        (b"{}", r"a\.json: the contract demands nothing"),
     ],
 )
 def test_a_contract_that_cannot_be_used_is_named(tmp_path, content, complaint):
@@ -156,3 +159,19 @@ def test_a_contract_that_cannot_be_used_is_named(tmp_path, content, complaint):
 def test_a_contract_that_is_not_there(tmp_path):
     with pytest.raises(ConfigError, match=r"cannot read the contract .*a\.json: No such file"):
         load_contract(tmp_path / "a.json")
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [
+        Contract(must_call=("Raed",)),
+        Contract(never_call=("Bash(git push:*)",)),
+        Contract(before=(("Read", "Edt"),)),
+    ],
+)
+async def test_a_name_of_no_tool_demands_nothing(tmp_path, contract):
+    record = await a_run(tmp_path, calls(LOOK))
+    with pytest.raises(ConfigError, match="no tool is called") as caught:
+        broken(record, contract)
+    assert "Read, Write, Edit" in caught.value.hint
+    assert ("looks like a rule" in caught.value.hint) == bool(contract.never_call)

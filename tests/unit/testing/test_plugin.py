@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -303,3 +304,69 @@ async def test_the_examples_of_the_documents_are_true(tmp_path):
     assert f"{len(examples)} passed" in output
     code, output = await run_tests(folder)
     assert code == 0, output
+
+
+async def test_one_golden_is_not_rewritten_by_two_tests_that_differ(tmp_path):
+    exact = CONTRACT.replace(', match="contract"', "")
+    other = exact.replace("test_contract", "test_other")
+    folder = a_package(tmp_path, exact + other)
+    assert (await run_tests(folder, "--claw-update"))[0] == 0
+    (folder / "test_it.py").write_text(exact + other.replace("done", "finished"))
+    code, output = await run_tests(folder, "--claw-update")
+    assert code == 1
+    assert "kept.json was rewritten with another content in this run" in output
+
+
+LIVE = """
+import json
+import pytest
+from claw.testing import calls, says
+
+def test_live(claw_session, replay, tmp_path):
+    run = claw_session(
+        [calls(("Bash", {"command": "ls"})), says("done")], mode="bypassPermissions"
+    )
+    with pytest.raises(ValueError, match="run a turn first"):
+        replay(run)
+    run.turn("look")
+    replay(run)
+    assert replay(run, live="policy, hooks").live == ("hooks", "policy")
+    with pytest.raises(ValueError, match="`rules`: the parts are"):
+        replay(run, live=["rules"])
+    settings = run.harness.home / ".claw/settings.json"
+    settings.write_text(json.dumps({"permissions": {"deny": ["Bash(ls)"]}}))
+    replay(run)
+    replay(run, live="hooks")
+    replay(run.journal, live="policy")  # whose settings are elsewhere
+    replay(run, live="policy")
+"""
+
+
+async def test_old_recordings_judge_the_rules_of_today(tmp_path):
+    code, output = await run_tests(a_package(tmp_path, LIVE))
+    assert code == 1
+    assert "ReplayMismatch: the replay differs from the recording: turn 1, step 1" in output
+    assert '>       replay(run, live="policy")' in output
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("scripted_model([says('a')])", "is no reply: `says(...)` and `calls(...)` make one"),
+        ("scripted_model('a')", "'a' is no reply"),
+        ("scripted_model(None)", "None is no reply"),
+        ("calls('Bash', {})", "'Bash' is no call: a pair of a name and an input is"),
+        ("calls(('Bash',))", "('Bash',) is no call"),
+        ("claw_session([], files=['a'])", "`files` maps paths in the workspace"),
+        ("claw_session([], files={'/tmp/a': ''})", "/tmp/a is not a path in the workspace"),
+        ("claw_session([], files={'../a': ''})", "../a is not a path in the workspace"),
+        ("claw_session([], allow='Bash')", "`allow` and `deny` are lists of rules"),
+        ("assert_trajectory(None, 'a.json')", "None is no run"),
+        ("assert_trajectory(claw_session([]), 'a.json')", "run a turn first"),
+    ],
+)
+def test_wrong_use_is_told_in_words(
+    claw_session: Any, scripted_model: Any, assert_trajectory: Any, wrong: str, words: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        eval(wrong, {**globals(), **locals()})
