@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -159,6 +159,18 @@ class Acting:
     limits=st.fixed_dictionaries(
         {}, optional={"max_steps": st.integers(1, 4), "max_tokens": st.integers(50, 500)}
     ),
+)
+@example(  # a rule that is added right before a decision that it does not come from
+    replies=[
+        calls(("Look", {}), text="so"),
+        calls(("Look", {"at": 1}), ("Look", {"at": 1}), ("Look", {}), text="so"),
+        calls(("Look", {"at": 1}), text="so"),
+    ],
+    hooks={"UserPromptSubmit": "exit 0"},
+    answers=[Answer(True)],
+    acts=[(27, "rule", False)],
+    mode="default",
+    limits={"max_steps": 1},
 )
 @pytest.mark.timeout(900)
 def test_any_session_replays(tmp_path_factory: pytest.TempPathFactory, **made: Any):

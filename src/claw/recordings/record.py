@@ -242,7 +242,9 @@ def _is_aside(entry: KnownEntry, following: KnownEntry | None) -> bool:
         case Titled():
             return not isinstance(following, TurnEnded)
         case RuleAdded():
-            return not (isinstance(following, DecisionMade) and following.decision == "allow")
+            if not isinstance(following, DecisionMade):
+                return True
+            return (following.judged, following.decision) != ("ask", "allow")
     return False
 
 
