@@ -144,25 +144,34 @@ def recordings(request: pytest.FixtureRequest) -> Iterator[Callable[..., Recordi
                 raise _said(error) from None
 
 
-def replayer(tmp_path: Path) -> Callable[..., Replayed]:
+def replayer(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Replayed]:
     """What ``replay`` calls."""
+    beside = Path(request.path).parent
 
     def check(
         session: Session | str | os.PathLike[str],
-        live: str | Iterable[Part] = (),
+        live: str | Iterable[Part] | None = None,
         **options: Any,
     ) -> Replayed:
         if isinstance(session, Session):
-            path, env = os.fspath(session.journal), session.harness.env
+            path, env = session.journal, session.harness.env
+        elif isinstance(session, str | os.PathLike):
+            path, env = beside / session, dict(os.environ)
         else:
-            path, env = os.fspath(session), dict(os.environ)
-        parts = _parts(live)
-        report = run_again(path, Live(parts, env=env, **options) if parts else None)
+            raise TypeError(f"{session!r} is no `claw_session` and no session's file")
+        today = None
+        if live is not None:
+            for name in {"settings_file", "cwd"} & options.keys():
+                options[name] = os.fspath(beside / options[name])
+            today = Live(_parts(live), **{"env": env, **options})
+        elif options:
+            raise ValueError(f'`{min(options)}` is for live parts: name them, `live="policy"`')
+        report = run_again(os.fspath(path), today)
         try:
             report.check()
         except ReplayMismatch as error:
             page = tmp_path / "replay.html"
-            page.write_bytes(page_of_replay(path, report, str))
+            page.write_bytes(page_of_replay(os.fspath(path), report, str))
             error.add_note(f"Both sides are in {page}")
             raise
         return report
@@ -171,11 +180,14 @@ def replayer(tmp_path: Path) -> Callable[..., Replayed]:
 
 
 def _parts(live: str | Iterable[Part]) -> frozenset[Part]:
+    """Raises ``ValueError`` for what is no part, and for none: it would pass for nothing."""
+    known = get_args(Part)
     named = [name.strip() for name in live.split(",")] if isinstance(live, str) else [*live]
-    if strange := [name for name in named if name and name not in get_args(Part)]:
-        known = ", ".join(get_args(Part))
-        raise ValueError(f"`live` has `{strange[0]}`: the parts are {known}")
-    return frozenset(part for part in get_args(Part) if part in named)
+    if strange := [name for name in named if name not in known]:
+        raise ValueError(f"`live` has `{strange[0]}`: the parts are {', '.join(known)}")
+    if not named:
+        raise ValueError(f"`live` names no part: they are {', '.join(known)}")
+    return frozenset(part for part in known if part in named)
 
 
 def trajectories(request: pytest.FixtureRequest) -> Callable[..., None]:
@@ -239,17 +251,19 @@ def _refuse_other_content(request: pytest.FixtureRequest, path: Path, text: str)
 
 def _claimed(request: pytest.FixtureRequest, path: Path, by: str) -> str:
     """Who claimed the file first, in all processes of this run."""
-    base = request.getfixturevalue("tmp_path_factory").getbasetemp()
+    base: Path = request.getfixturevalue("tmp_path_factory").getbasetemp()
     # A worker of xdist has a folder of its own, in one that it shares with the others.
     shared = base.parent if hasattr(request.config, "workerinput") else base
     claim = shared / f"claw-{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()}"
+    written = claim.with_name(f"{claim.name}.{os.getpid()}")
+    written.write_text(by, encoding="utf-8")
     try:
-        with claim.open("x", encoding="utf-8") as file:
-            file.write(by)
-            return by
+        os.link(written, claim)  # whoever finds it finds it whole
     except FileExistsError:
-        # It is empty for as long as the other process has not yet written.
-        return claim.read_text(encoding="utf-8") or "another test"
+        return claim.read_text(encoding="utf-8")
+    finally:
+        written.unlink()
+    return by
 
 
 def _passed(request: pytest.FixtureRequest) -> bool:

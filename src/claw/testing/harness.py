@@ -65,6 +65,8 @@ class Harness:
         self.workspace = folder / "workspace"
         if isinstance(wishes.get("allow"), str) or isinstance(wishes.get("deny"), str):
             raise TypeError('`allow` and `deny` are lists of rules: `allow=["Bash"]`')
+        if isinstance(only, str):
+            raise TypeError(f"`only` is a list of tools: `only=[{only!r}]`")
         if isinstance(model, str | bytes):  # a sequence, too, but of no replies
             raise TypeError(
                 f"`model` is the text {model!r}: it has to be a list of replies "
@@ -86,8 +88,10 @@ class Harness:
         if files is not None and not isinstance(files, Mapping):
             raise TypeError("`files` maps paths in the workspace to what is in them")
         for name, content in (files or {}).items():
-            if os.path.isabs(name) or ".." in Path(name).parts:
-                raise ValueError(f"`files`: {name} is not a path in the workspace")
+            if os.path.isabs(name) or ".." in Path(name).parts or not Path(name).parts:
+                raise ValueError(
+                    f"`files`: {name!r} is no file of the workspace: name it from there, `a.py`"
+                )
             path = self.workspace / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)

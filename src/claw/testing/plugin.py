@@ -99,18 +99,18 @@ def recorded_model(request: pytest.FixtureRequest) -> Iterator[Callable[..., Rec
 
 
 @pytest.fixture
-def replay(tmp_path: Path) -> Callable[..., Replayed]:
+def replay(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Replayed]:
     """Replays a session and fails where it goes another way: ``replay(run)``, or a file.
 
     ``replay(run, live="policy,hooks")`` judges today's parts by it: those of the session's own
     home, or for a file those of the environment. More options are those of
-    ``claw.engine.live.Live``.
+    ``claw.engine.live.Live``. Paths begin beside the test.
 
     Where it fails, a page that shows both sides is left in the test's ``tmp_path``.
     """
     from claw.testing.fixtures import replayer
 
-    return replayer(tmp_path)
+    return replayer(request, tmp_path)
 
 
 @pytest.fixture

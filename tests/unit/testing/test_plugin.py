@@ -35,6 +35,12 @@ def a_package(folder: Path, test: str, **files: str) -> Path:
     return folder
 
 
+def examples() -> list[str]:
+    project = Path(__file__).parents[3]
+    text = (project / "README.md").read_text() + (project / "docs/testing.md").read_text()
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
 async def run_tests(folder: Path, *args: str, **env: str) -> tuple[int, str]:
     """Exit code and output of pytest there; nothing of this process's environment."""
     process = await asyncio.create_subprocess_exec(
@@ -292,16 +298,13 @@ async def test_goldens_are_rewritten_by_one_flag(tmp_path):
 
 
 async def test_the_examples_of_the_documents_are_true(tmp_path):
-    project = Path(__file__).parents[3]
-    text = (project / "README.md").read_text() + (project / "docs/testing.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    examples = [block for block in blocks if "(claw_session, " in block]
+    shown = [block for block in examples() if "(claw_session, " in block]
     folder = a_package(tmp_path, "")
-    for number, example in enumerate(examples):
+    for number, example in enumerate(shown):
         (folder / f"test_example_{number}.py").write_text(example)
     code, output = await record(folder, looks())
     assert code == 0, output
-    assert f"{len(examples)} passed" in output
+    assert f"{len(shown)} passed" in output
     code, output = await run_tests(folder)
     assert code == 0, output
 
@@ -338,7 +341,24 @@ def test_live(claw_session, replay, tmp_path):
     replay(run)
     replay(run, live="hooks")
     replay(run.journal, live="policy")  # whose settings are elsewhere
+    replay(run, live="policy", env={})
     replay(run, live="policy")
+"""
+
+BESIDE = """
+import shutil
+from pathlib import Path
+from claw.testing import calls, says
+
+HERE = Path(__file__).parent / "recordings"
+
+def test_kept(claw_session, replay):
+    run = claw_session(
+        [calls(("Bash", {"command": "ls"})), says("done")], mode="bypassPermissions"
+    )
+    run.turn("look")
+    shutil.copy(run.journal, HERE / "release.jsonl")
+    shutil.copytree(run.journal.with_suffix(".blobs"), HERE / "release.blobs")
 """
 
 
@@ -347,6 +367,21 @@ async def test_old_recordings_judge_the_rules_of_today(tmp_path):
     assert code == 1
     assert "ReplayMismatch: the replay differs from the recording: turn 1, step 1" in output
     assert '>       replay(run, live="policy")' in output
+
+
+async def test_the_files_of_a_replay_stand_beside_the_test(tmp_path):
+    """As the documentation has it, from another folder than theirs."""
+    example = next(block for block in examples() if "recordings/release.jsonl" in block)
+    folder = a_package(tmp_path / "deep", BESIDE + example, settings="{}")
+    (folder / "recordings").mkdir()
+    code, output = await run_tests(tmp_path, "deep")
+    assert code == 0, output
+    assert "2 passed" in output
+    (folder / "settings.json").write_text('{"permissions": {"deny": ["Bash(ls)"]}}')
+    code, output = await run_tests(tmp_path, "deep", "-k", "release")
+    assert code == 1
+    assert "ReplayMismatch" in output
+    assert "turn 1, step 1" in output
 
 
 @pytest.mark.parametrize(
@@ -358,15 +393,29 @@ async def test_old_recordings_judge_the_rules_of_today(tmp_path):
         ("calls('Bash', {})", "'Bash' is no call: a pair of a name and an input is"),
         ("calls(('Bash',))", "('Bash',) is no call"),
         ("claw_session([], files=['a'])", "`files` maps paths in the workspace"),
-        ("claw_session([], files={'/tmp/a': ''})", "/tmp/a is not a path in the workspace"),
-        ("claw_session([], files={'../a': ''})", "../a is not a path in the workspace"),
+        ("claw_session([], files={'/tmp/a': ''})", "'/tmp/a' is no file of the workspace"),
+        ("claw_session([], files={'../a': ''})", "'../a' is no file of the workspace"),
+        ("claw_session([], files={'': ''})", "'' is no file of the workspace"),
+        ("claw_session([], files={'.': ''})", "'.' is no file of the workspace"),
+        ("claw_session([], only='Read')", "`only` is a list of tools: `only=['Read']`"),
+        ("replay(None)", "None is no `claw_session` and no session's file"),
+        ("replay('a.jsonl', live='')", "`live` has ``: the parts are tools, hooks"),
+        ("replay('a.jsonl', live='policy,')", "`live` has ``: the parts are tools, hooks"),
+        ("replay('a.jsonl', live=[])", "`live` names no part"),
+        ("replay('a.jsonl', settings_file='a')", "`settings_file` is for live parts: name them"),
         ("claw_session([], allow='Bash')", "`allow` and `deny` are lists of rules"),
         ("assert_trajectory(None, 'a.json')", "None is no run"),
         ("assert_trajectory(claw_session([]), 'a.json')", "run a turn first"),
     ],
 )
 def test_wrong_use_is_told_in_words(
-    claw_session: Any, scripted_model: Any, assert_trajectory: Any, wrong: str, words: str
+    *,
+    claw_session: Any,
+    scripted_model: Any,
+    assert_trajectory: Any,
+    replay: Any,
+    wrong: str,
+    words: str,
 ) -> None:
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
         eval(wrong, {**globals(), **locals()})
