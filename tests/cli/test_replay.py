@@ -54,6 +54,43 @@ async def test_a_changed_byte_is_named_and_exits_with_5(place: Workplace):
     assert "two" in first["actual"]
 
 
+@pytest.mark.no_replay("the recording was changed")
+@pytest.mark.parametrize(
+    ("old", "new", "step", "field"),
+    [
+        (b"\\tone", b"\\ttwo", 2, "messages[2]"),
+        (b'"text":"go"', b'"text":"do"', 1, "messages[0]"),
+    ],
+)
+async def test_a_byte_changed_with_an_editor_is_named_with_its_line(
+    place: Workplace, old: bytes, new: bytes, step: int, field: str
+):
+    path = await recorded(place)
+    assert path.read_bytes().count(old) == 1
+    path.write_bytes(path.read_bytes().replace(old, new))
+    ended = await place.run("replay", "latest", "--html", str(place.home / "page.html"))
+    assert (ended.code, ended.err) == (5, "")
+    assert f"turn 1, step {step}: step_requested.{field}" in ended.out
+    found = (await place.run("replay", "latest", "--output-format", "json")).json
+    assert f"Line {found['edited']} was changed: its checksum does not fit" in ended.out
+    assert f"Line {found['edited']} of the recording" in (place.home / "page.html").read_text()
+    assert new in path.read_bytes().splitlines()[found["edited"] - 1]
+    ended = await place.run("-p", "on", "--resume", "latest", "--model", place.script("done"))
+    assert ended.code == 1  # to go on from it is another matter
+    assert f"is damaged in line {found['edited']}" in ended.err
+
+
+@pytest.mark.no_replay("the recording was damaged")
+@pytest.mark.parametrize(("old", "new"), [(b'"at":"2', b'"at":"3'), (b'"kind":', b'"kind";')])
+async def test_damage_of_which_nothing_comes_is_damage(place: Workplace, old: bytes, new: bytes):
+    path = await recorded(place)
+    path.write_bytes(path.read_bytes().replace(old, new))
+    ended = await place.run("replay", "latest")
+    assert (ended.code, ended.out) == (1, "")
+    assert "is damaged in line 1: the checksum does not fit the content" in ended.err
+    assert "--salvage" in ended.err
+
+
 async def test_json_tells_all(place: Workplace):
     await recorded(place)
     found = (await place.run("replay", "latest", "--output-format", "json")).json

@@ -92,6 +92,8 @@ def _text(done: Replayed) -> str:
         )
     elif done.ended_early:
         lines.append("The recording ends in the middle of a turn; up to there it was replayed.")
+    if done.edited is not None:
+        lines.append(f"Line {done.edited} was changed: its checksum does not fit its content.")
     for difference in done.differences:
         lines += _told(difference)
     lines += [f"stale: {what} changed since (`--live {what}` judges it)" for what in done.stale]

@@ -31,6 +31,7 @@ def page_of_replay(path: str, report: Replayed, clean: Callable[[str], str]) -> 
         live=report.live,
         stale=report.stale,
         ended_early=report.ended_early,
+        edited=report.edited,
         stopped=any(each.stopped for each in report.played),
         first=str(first or ""),
         expected=first.expected if first else "",

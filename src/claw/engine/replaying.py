@@ -49,7 +49,7 @@ from claw.runtime.sample import output_limit
 from claw.runtime.turn import TurnOptions
 from claw.sessions.blobs import blobs_dir, digest_of, read_blob
 from claw.sessions.folding import fold_records
-from claw.sessions.load import read_entries
+from claw.sessions.load import read_edited
 from claw.sessions.record import Record
 from claw.types.entries import (
     Checkpointed,
@@ -95,8 +95,12 @@ def replay(path: str | os.PathLike[str], live: Live | None = None) -> Replayed:
 async def replay_session(
     path: str, live: Live | None = None, *, decode: Decode = decode_again
 ) -> Replayed:
-    """As ``replay``, in an event loop. ``decode`` gets the recorded bytes of replies."""
-    records = [*read_entries(path)]
+    """As ``replay``, in an event loop. ``decode`` gets the recorded bytes of replies.
+
+    A record that was changed under its checksum is replayed as it stands, to say what comes of
+    it; where nothing does, that is damage as elsewhere: ``SessionCorrupt``.
+    """
+    records, edited = read_edited(path)
     if not records:
         raise SessionNotFound(f"no session begins in {path}: it is empty")
     if records[0].seq == 1 and not isinstance(records[0].entry, SessionStarted):
@@ -105,7 +109,13 @@ async def replay_session(
         run = _Replay(
             path, _unbroken(records), lost=len(records), live=live, stack=stack, decode=decode
         )
-        return await run.run()
+        try:
+            report = await run.run()
+        except SessionError as error:
+            raise edited or error from error
+    if edited and report.same:
+        raise edited  # nothing comes of it, but it is not what was written
+    return replace(report, edited=edited.line if edited else None)
 
 
 def _unbroken(records: Iterable[Record]) -> list[Record]:

@@ -221,9 +221,10 @@ class Replayed(msgspec.Struct, frozen=True):
     ``differences`` are in order, one for each place; where it stopped at the first there is
     one at most. ``missing_from`` is the place of the first record that is not there, where one is
     missing in the middle. ``ended_early``: the recording ends in the middle of a turn (a killed
-    process, a salvaged file). ``stale`` names what has changed since without being asked.
-    ``played`` is every turn of the recording, for looking at both side by side; ``system`` the
-    system prompt as recorded and as of today, where they differ.
+    process, a salvaged file). ``edited`` is the first line whose checksum does not fit its content.
+    ``stale`` names what has changed since without being asked. ``played`` is every turn of the
+    recording, for looking at both side by side; ``system`` the system prompt as recorded and as
+    of today, where they differ.
     """
 
     session_id: str
@@ -233,6 +234,7 @@ class Replayed(msgspec.Struct, frozen=True):
     differences: tuple[Difference, ...] = ()
     ended_early: bool = False
     missing_from: int | None = None
+    edited: int | None = None
     stale: tuple[str, ...] = ()
     played: tuple[Played, ...] = ()
     system: tuple[str, str] | None = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import BinaryIO
 
@@ -18,7 +19,7 @@ from claw.errors import SessionCorrupt, SessionError, SessionNotFound
 from claw.sessions.blobs import blobs_dir, read_blob
 from claw.sessions.folding import Folding, NeedsPast, fold_records, targets
 from claw.sessions.lines import Line, scan
-from claw.sessions.record import OPENING, Record
+from claw.sessions.record import OPENING, ChecksumError, Record, decode_record
 from claw.types.session import SessionState
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "load",
     "load_from",
     "open_journal",
+    "read_edited",
     "read_entries",
     "refuse_foreign",
     "state_at",
@@ -65,6 +67,23 @@ def read_entries(path: str) -> Iterator[Record]:
         for line in good_lines(path, file):
             if line.record is not None:
                 yield line.record
+
+
+def read_edited(path: str) -> tuple[list[Record], SessionCorrupt | None]:
+    """All records, with those that were changed under their checksums.
+
+    The error is what ``read_entries`` raises for the first of these, None where there is none.
+    Raises as that for all other damage.
+    """
+    records: list[Record] = []
+    first: SessionCorrupt | None = None
+    with open_journal(path) as file:
+        for line in good_lines(path, file, edited=True):
+            if line.error is not None:
+                first = first or _corrupt(path, line.number, str(line.error))
+            if line.record is not None:
+                records.append(line.record)
+    return records, first
 
 
 def refuse_foreign(path: str) -> None:
@@ -165,17 +184,31 @@ def open_journal(path: str) -> BinaryIO:
         raise SessionError(f"cannot read {path}: {error.strerror}") from error
 
 
-def good_lines(path: str, file: BinaryIO) -> Iterator[Line]:
-    """The lines of an open journal, up to its torn tail; raises as ``read_entries``."""
+def good_lines(path: str, file: BinaryIO, *, edited: bool = False) -> Iterator[Line]:
+    """The lines of an open journal, up to its torn tail; raises as ``read_entries``.
+
+    With ``edited`` a line of which only the checksum does not fit has its record, too,
+    beside its error.
+    """
+    get = partial(read_blob, blobs_dir(path))
     try:
-        for line in scan(file, partial(read_blob, blobs_dir(path))):
+        for scanned in scan(file, get):
+            line = _unchecked(scanned, get) if edited else scanned
             if isinstance(line.error, SessionError):
                 raise line.error
-            if line.error is not None:
+            if line.error is not None and line.record is None:
                 raise _corrupt(path, line.number, str(line.error)) from line.error
             yield line
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _unchecked(line: Line, get: Callable[[str], bytes]) -> Line:
+    if isinstance(line.error, ChecksumError):
+        with suppress(ValueError, SessionError):
+            record = decode_record(line.raw, get, checked=False)
+            return msgspec.structs.replace(line, record=record)
+    return line
 
 
 def _corrupt(path: str, line: int, what: str) -> SessionCorrupt:

@@ -120,25 +120,33 @@ def encode_record(
     return b'%b%08x",%b\n' % (OPENING, zlib.crc32(rest), rest)
 
 
-def decode_record(line: bytes, get: Callable[[str], bytes] | None = None) -> Record:
+def decode_record(
+    line: bytes, get: Callable[[str], bytes] | None = None, *, checked: bool = True
+) -> Record:
     """The record of one line, with or without its newline.
 
-    ``get`` reads the blobs of texts that were too long; without it, those stay empty.
-    Unknown fields are ignored, an unknown kind becomes an ``UnknownEntry``. Raises
-    ``ValueError`` saying what is damaged (``ChecksumError``, ``TextLost`` where it is
-    that), ``SessionTooNew`` for a record that is whole but beyond this version.
+    ``get`` reads the blobs of texts that were too long; without it, those stay empty. Where it
+    is not ``checked``, the checksum may be any. Unknown fields are ignored, an unknown kind
+    becomes an ``UnknownEntry``. Raises ``ValueError`` saying what is damaged
+    (``ChecksumError``, ``TextLost`` where it is that), ``SessionTooNew`` for a record that is
+    whole but beyond this version.
     """
-    rest = memoryview(line)[_HEAD_LENGTH : len(line) - line.endswith(b"\n")]  # no copy
-    if not line.startswith(OPENING):
-        raise ChecksumError("not a journal record")
-    if line[:_HEAD_LENGTH] != b'%b%08x",' % (OPENING, zlib.crc32(rest)):
-        raise ChecksumError("the checksum does not fit the content")
+    if checked:
+        _check(line)
     head = head_of(line)
     if head.v > VERSION:
         raise _too_new(f"format {head.v}, and this one reads up to {VERSION}")
     if head.blobs and get is not None and head.kind in _known_kinds():
         line = _with_texts(line, head.blobs, get)
     return Record(head.seq, head.id, head.parent, head.at, _decode_entry(line, head.kind))
+
+
+def _check(line: bytes) -> None:
+    if not line.startswith(OPENING):
+        raise ChecksumError("not a journal record")
+    rest = memoryview(line)[_HEAD_LENGTH : len(line) - line.endswith(b"\n")]  # no copy
+    if line[:_HEAD_LENGTH] != b'%b%08x",' % (OPENING, zlib.crc32(rest)):
+        raise ChecksumError("the checksum does not fit the content")
 
 
 def head_of(line: bytes) -> Head:

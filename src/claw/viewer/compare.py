@@ -53,6 +53,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     ``expected`` and ``actual`` are its values. ``live`` are the parts that were today's,
     ``stale`` those that have changed since. ``stopped``: nothing was replayed after ``first``.
+    ``edited`` is the first line of the recording that was changed under its checksum.
     """
 
     turns: int
@@ -60,6 +61,7 @@ class Verdict(msgspec.Struct, frozen=True):
     live: tuple[str, ...] = ()
     stale: tuple[str, ...] = ()
     ended_early: bool = False
+    edited: int | None = None
     stopped: bool = False
     first: str = ""
     expected: str = ""
@@ -143,6 +145,10 @@ def _remarks(verdict: Verdict) -> Iterator[Html]:
     if verdict.ended_early:
         yield tag(
             "span", "The recording ends in the middle of a turn; it was replayed up to there."
+        )
+    if verdict.edited is not None:
+        yield tag(
+            "span", f"Line {verdict.edited} of the recording was changed after it was written."
         )
     for part in verdict.stale:
         flag = tag("code", f"--live {part}")
