@@ -144,6 +144,10 @@ async def test_records_that_are_missing_are_told_of(place: Workplace):
     ended = await place.run("replay", str(path))
     assert (ended.code, ended.out) == (1, "")
     assert "it is empty" in ended.err
+    path.write_bytes(bytes(range(256)))
+    ended = await place.run("replay", str(path))
+    assert (ended.code, ended.out) == (1, "")
+    assert "is no session of claw" in ended.err
 
 
 async def test_a_session_behind_a_link_has_all_that_belongs_to_it(place: Workplace):

@@ -49,7 +49,7 @@ from claw.runtime.sample import output_limit
 from claw.runtime.turn import TurnOptions
 from claw.sessions.blobs import blobs_dir, digest_of, read_blob
 from claw.sessions.folding import fold_records
-from claw.sessions.load import read_edited
+from claw.sessions.load import read_edited, refuse_foreign
 from claw.sessions.record import Record
 from claw.types.entries import (
     Checkpointed,
@@ -100,6 +100,7 @@ async def replay_session(
     A record that was changed under its checksum is replayed as it stands, to say what comes of
     it; where nothing does, that is damage as elsewhere: ``SessionCorrupt``.
     """
+    refuse_foreign(path)
     records, edited = read_edited(path)
     if not records:
         raise SessionNotFound(f"no session begins in {path}: it is empty")
