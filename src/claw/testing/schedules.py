@@ -33,6 +33,8 @@ class ShuffledLoop(asyncio.SelectorEventLoop):
         return self._passed
 
     def _run_once(self) -> None:
+        # asyncio offers no way to choose what goes on first: these parts of it are private, and
+        # are not in its types.
         ready: Any = self._ready  # type: ignore[attr-defined]
         timers: Any = self._scheduled  # type: ignore[attr-defined]
         if not ready and timers:
